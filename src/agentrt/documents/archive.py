@@ -1,4 +1,4 @@
-"""`Archive`: a zip file that is checked before anything in it is unpacked."""
+"""`Archive`: a zip file that is checked before it is unpacked."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .document import DAMAGED, ENCRYPTED, Unreadable
 
 MIB = 1 << 20
 MOST_UNPACKED = 200 * MIB
-"""Bytes that all entries of an archive may have in all."""
+"""Maximum total of the unpacked bytes of an archive."""
 
 MOST_STREAMED = 2048 * MIB
-"""The same of a workbook, whose entries are read as a stream."""
+"""The same for a workbook, whose entries are read as a stream."""
 
 MOST_RATIO = 250
-"""How often larger than itself an archive may be that unpacks to more than 20 MiB. Deflate can reach 1,032."""
+"""Maximum ratio of unpacked to packed bytes if an archive unpacks to more than 20 MiB. Deflate can reach 1,032."""
 
 MOST_ENTRIES = 50_000
 
@@ -28,7 +28,9 @@ _LOOKED_AT = 64 << 10
 
 
 class Archive:
-    """The entries of a zip file. Raises `Unreadable` where it is damaged, or unpacks to more than `most` bytes."""
+    """The entries of a zip file. Raises `Unreadable` if it is damaged, has too many entries, or unpacks to more than
+    `most` bytes or to too many times its size.
+    """
 
     def __init__(self, data: bytes, most: int = MOST_UNPACKED) -> None:
         try:
@@ -52,7 +54,7 @@ class Archive:
         return name in self._zip.NameToInfo
 
     def read(self, name: str) -> bytes:
-        """The bytes of an entry, never more than its header says. Raises `Unreadable`."""
+        """Return the bytes of an entry, never more than its header says. Raises `Unreadable`."""
         try:
             entry = self._zip.getinfo(name)
         except KeyError as error:
@@ -66,8 +68,8 @@ class Archive:
             raise Unreadable(f"{DAMAGED} ({name})") from error
 
     def check_xml(self) -> None:
-        """Raises `Unreadable` where an entry of XML declares entities, which may grow without bound or name files, or
-        where it is encrypted.
+        """Raise `Unreadable` if an entry is encrypted, or is XML that declares entities, which may grow without bound
+        or name files.
         """
         for entry in self.entries:
             if entry.flag_bits & 1:
@@ -82,8 +84,8 @@ class Archive:
 
 
 def check_prolog(head: bytes) -> None:
-    """Raises `Unreadable` for XML whose document type has declarations of its own (XML 1.0, 2.8), or that has no root
-    element in its first 64 KiB.
+    """Raise `Unreadable` if XML has a document type with declarations of its own (XML 1.0, 2.8), or no root element in
+    its first 64 KiB.
     """
     wide = next((name for name in ("utf-16-le", "utf-16-be") if "<".encode(name) in head[:6]), "utf-8")
     text = _COMMENT.sub("", head.decode(wide, "replace"))

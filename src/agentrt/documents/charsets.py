@@ -1,4 +1,4 @@
-"""The charset of a page, as browsers find it (WHATWG Encoding, HTML 13.2.3), and its text. Pure."""
+"""`text_of`: decodes a page by its charset, found as browsers do (WHATWG Encoding, HTML 13.2.3). Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 import re
 
 LOOKED_AT = 64 << 10
-"""Bytes from which a charset is guessed that nobody names."""
+"""Number of leading bytes from which an undeclared charset is guessed."""
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -15,19 +15,20 @@ _MARKS = (
 _META = re.compile(rb"""(?i)<meta[^>]{1,512}?charset\s*=\s*["']?\s*([\w:.-]{1,40})""")
 _XML = re.compile(rb"""^\s*<\?xml[^>]{1,256}?encoding\s*=\s*["']([\w:.-]{1,40})""")
 _BECOMES = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
-"""What a page means by a charset that is a part of another one."""
+"""Charsets that pages declare, each with the larger charset that they mean."""
 
 _OF_PAGES = re.compile(
     r"ascii|utf-(?:8|16|32)(?:-[bl]e)?|cp\d+|iso8859-\d+|koi8-\w|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+|mac-\w+"
     r"|johab|tis-620|kz1048|ptcp154|hz"
 )
-"""Codecs of Python that are charsets, and take a time that grows with the text alone."""
+"""Python's codecs that are charsets and decode in linear time."""
 
 
 def text_of(data: bytes, charset: str = "", *, markup: bool = False) -> str:
-    """The text of bytes by their mark, the charset that was given, that which `markup` names itself, or the likeliest.
+    """Return the text of bytes. The charset is that of their byte order mark, else the given one, else the one that
+    `markup` declares, else the likeliest.
 
-    What does not fit becomes U+FFFD.
+    Invalid bytes become U+FFFD.
     """
     for mark, name in _MARKS:
         if data.startswith(mark):
@@ -40,7 +41,7 @@ def text_of(data: bytes, charset: str = "", *, markup: bool = False) -> str:
 
 
 def _codec(name: str) -> str | None:
-    """The codec of a charset; None where there is none that a page may have."""
+    """Return Python's codec for a charset, None if it has none that a page may use."""
     try:
         found = codecs.lookup(name.strip().strip("\"'")).name if name.strip().isascii() else ""
     except (LookupError, ValueError):
@@ -52,9 +53,9 @@ def _guessed(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        if error.start > LOOKED_AT:  # so much of it was UTF-8
+        if error.start > LOOKED_AT:  # up to there it was UTF-8
             return data.decode("utf-8", "replace")
-    from charset_normalizer import from_bytes  # loaded for the rare page that is not UTF-8 and does not say what it is
+    from charset_normalizer import from_bytes  # loaded for the rare page that is not UTF-8 and declares no charset
 
     head = data[:LOOKED_AT]
     best = from_bytes(head, cp_isolation=["cp1252"]).best() or from_bytes(head).best()

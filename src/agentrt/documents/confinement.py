@@ -1,5 +1,5 @@
-"""What the worker may not do: reach a network, start a program, write a file, read one that is no part of Python, or
-take more than its share of memory and time.
+"""Confinement of the worker: it has no network, starts no program, writes no file, reads only files of Python and its
+libraries, and has limits of memory and time.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ _REFUSED = (
     "ftplib.", "smtplib.", "poplib.", "imaplib.", "telnetlib.", "nntplib.", "webbrowser.", "sqlite3.", "syslog.",
     "signal.pthread_kill", "resource.setrlimit", "resource.prlimit", "winreg.",
 )  # fmt: skip
-"""The beginnings of the audit events (PEP 578) of what is refused."""
+"""Prefixes of the audit events (PEP 578) that are refused."""
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def limit(memory: int, seconds: int) -> None:
-    """Bound this process: bytes of address space, seconds of CPU and of the clock, no files written, no core."""
+    """Limit this process: bytes of address space, seconds of CPU, and 5 s more than that on the clock. It can write no
+    file and no core dump.
+    """
     for which, most in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_CPU, seconds),
@@ -33,11 +35,13 @@ def limit(memory: int, seconds: int) -> None:
         hard = resource.getrlimit(which)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(which, (most, most))
-    signal.alarm(seconds + 5)  # its parent ends it sooner, but where that was killed
+    signal.alarm(seconds + 5)  # the parent ends it sooner, unless the parent was killed
 
 
 def refuse(readable: Sequence[str]) -> Any:
-    """An audit hook that raises `PermissionError` for what is refused; files are read below `readable` alone."""
+    """Return an audit hook that raises `PermissionError` for refused events, for writing a file, and for reading a file
+    that is not below `readable`.
+    """
     roots = tuple({os.path.realpath(path).rstrip("/") + "/" for path in readable if path})
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""What holds files of its own: zip archives and e-mail."""
+"""Files that contain other files: zip archives and e-mail."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .markup import html, markdown_of, table
 from .selecting import Texts, sections
 
 MOST_LISTED = 1_000
-"""Entries of an archive that are listed."""
+"""Maximum number of entries of an archive that are listed."""
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """A `Texts` that says what a file holds, and where to read an entry by its name."""
+    """An opened container: `texts` describes its contents, and `read` returns an entry by its name."""
 
     texts: Texts
     names: frozenset[str] = frozenset()
@@ -30,12 +30,12 @@ class Holder(msgspec.Struct, frozen=True):
     attached: Mapping[str, bytes] = {}
 
     def read(self, name: str) -> bytes:
-        """The bytes of an entry. Raises `Unreadable`."""
+        """Return the bytes of an entry. Raises `Unreadable`."""
         return self.archive.read(name) if self.archive is not None else self.attached[name]
 
 
 def packed(archive: Archive) -> Holder:
-    """A zip archive: the list of its entries."""
+    """Return a zip archive as the list of its entries."""
     entries = [each for each in archive.entries if not each.is_dir()]
     rows = [(each.filename, f"{each.file_size:,}", "{}-{:02}-{:02}".format(*each.date_time)) for each in entries]
     listed = table([("name", "bytes", "changed"), *rows[:MOST_LISTED]]) if rows else "[it is empty]"
@@ -49,7 +49,7 @@ def packed(archive: Archive) -> Holder:
 
 
 def mail(data: bytes) -> Holder:
-    """A message (RFC 5322, MIME): its headers, its text, and the list of what is attached. Raises `Unreadable`."""
+    """Return a message (RFC 5322, MIME): its headers, its text and a list of its attachments. Raises `Unreadable`."""
     found = message_from_bytes(data, policy=policy.default)
     if not isinstance(found, EmailMessage) or not any(found.keys()):
         raise Unreadable("is no e-mail: it has no headers")

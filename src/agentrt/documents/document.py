@@ -1,4 +1,4 @@
-"""`Document`: what was read of a document, and what was wanted of it. Pure."""
+"""`Wanted`: the parts of a document that are asked for; `Document`: the parts that were read. Pure."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import msgspec
 from ..errors import AgentrtError
 
 BEGINNING = 28_000
-"""Characters of a document that are given where no part of it is asked for."""
+"""Characters of a document that are returned if no part of it is asked for."""
 
 MOST = 1_000_000
-"""Characters that are given at most."""
+"""Maximum characters that are returned."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What is asked of a document: its beginning, the parts that `pages` names, or those in which `query` stands.
+    """A request for parts of a document: its beginning, the parts that `pages` names, or those that contain `query`.
 
-    `pages` are numbers from 1 and ranges such as "1-3,7,10-", names of sheets, rows of one ("Sheet1!100-200"), or the
-    name of an entry. `limit` is in characters: no part is begun that would go past it, but for the first one.
+    `pages` are numbers from 1 and ranges such as "1-3,7,10-", names of sheets, rows of a sheet ("Sheet1!100-200"), or
+    the name of an entry. `limit` is in characters: the parts end before one that would exceed it; a first part that is
+    too long is cut.
 
-    With `media`, what is no text goes along: pages that have none as pictures, the sound of a recording, and so many
-    `pictures` of its film: one in so many frames (`every`), or with 0 spread over the parts that are asked for.
+    With `media`, the result also has pictures of pages without text, the sound of a recording, and frames of its video:
+    one in `every` frames, or, if that is 0, spread over the requested parts. There are at most `pictures` pages or
+    frames.
     """
 
     pages: str = ""
@@ -34,16 +36,16 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """A page, or a frame of a film, as a JPEG; what it is of: "at 1:30"."""
+    """A page, an image or a video frame as a JPEG; `label` says which, such as "at 1:30"."""
 
     label: str
     jpeg: bytes
 
 
 class Part(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A page, slide, sheet, chapter or cell: its number from 1, its name ("" where it has none), its Markdown.
+    """A page, slide, sheet, chapter or cell: its number from 1, its name ("" if it has none), its Markdown.
 
-    Of a recording `sound` is a part of it as MP3, `seconds` long.
+    In a part of a recording, `sound` is its audio as MP3, `seconds` long.
     """
 
     number: int
@@ -57,8 +59,8 @@ class Part(msgspec.Struct, frozen=True, omit_defaults=True):
 class Document(msgspec.Struct, frozen=True, tag="document"):
     """Some parts of a document.
 
-    `kind` is what a person calls it ("PDF"), `unit` what one part is called ("page"), `total` how many there are.
-    `more` is the `pages` to ask for to go on, "" at the end; `notes` are sentences about what is not shown.
+    `kind` is the document's type in a person's words ("PDF"), `unit` the word for a part ("page"), `total` the number
+    of parts. `more` is the value of `pages` to continue with, "" at the end; `notes` are remarks for the reader.
     """
 
     kind: str
@@ -71,25 +73,25 @@ class Document(msgspec.Struct, frozen=True, tag="document"):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """A document cannot be read: a sentence to stand behind its name."""
+    """The document cannot be read. `reason` is text that follows its name: "is empty"."""
 
     reason: str
 
 
 class Missing(msgspec.Struct, frozen=True, tag="missing"):
-    """A library is not installed: its name, and what its import said."""
+    """A library is not installed: its name, and the message of its import."""
 
     name: str
     reason: str
 
 
 Reply: TypeAlias = Document | Refused | Missing
-"""What the worker answers."""
+"""The worker's answer."""
 
 
 class Unreadable(AgentrtError):
-    """Raised for a document, or a part of one, that cannot be read. Its text stands behind the document's name: "is
-    encrypted: save it without a password".
+    """Raised if a document, or a part of it, cannot be read. Its text follows the document's name: "is encrypted: save
+    it without a password".
     """
 
 

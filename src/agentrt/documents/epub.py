@@ -1,4 +1,4 @@
-"""EPUB (3.3, and 2.0.1): the chapters of a book in the order in which it is read."""
+"""EPUB (3.3, and 2.0.1): the chapters of a book in reading order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 
 class Epub:
-    """A `Source` of chapters. Raises `Unreadable` for what is no book."""
+    """A `Source` of chapters. Raises `Unreadable` if the archive is not a book, is damaged or is encrypted."""
 
     kind, unit = "EPUB", "chapter"
     notes: tuple[str, ...] = ()
@@ -46,17 +46,17 @@ class Epub:
         return self.text(index)
 
     def text(self, index: int) -> str:
-        """A chapter as Markdown."""
+        """Return a chapter as Markdown."""
         name = self._paths[index]
         return markdown_of(html(text_of(self._archive.read(name), markup=True)))
 
     def _is_locked(self) -> bool:
-        """Whether chapters are encrypted; fonts often are, which is no matter (OCF 3.3, 4.2.6.3.2)."""
+        """Return whether chapters are encrypted. Fonts often are, which does not matter (OCF 3.3, 4.2.6.3.2)."""
         locked = xml(self._archive.read(_ENCRYPTION)).iter("{*}CipherReference")
         return not {unquote(each.get("URI", "")) for each in locked}.isdisjoint(self._paths)
 
     def _contents(self, path: str, items: dict[Any, Any]) -> Iterator[tuple[str, str]]:
-        """The paths of chapters and what the table of contents calls them, the first name of each first."""
+        """Yield the paths of chapters, each with its first name in the table of contents."""
         found: dict[str, str] = {}
         for item in items.values():
             is_nav = "nav" in item.get("properties", "").split()
@@ -76,5 +76,5 @@ class Epub:
 
 
 def _below(base: str, href: str) -> str:
-    """The path in the archive that a link in one of its files leads to."""
+    """Return the path in the archive that a link in its file `base` leads to."""
     return normpath(join(dirname(base), unquote(href.partition("#")[0])))

@@ -1,4 +1,4 @@
-"""`Job`: what the worker is given, and how it comes to its answer."""
+"""`Job`: the worker's input; `answered`: its answer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MIB = 1 << 20
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A document's name and media type, what is wanted of it, and how much that may take: bytes of memory, seconds.
+    """A document's name and media type, the parts that are wanted, and the limits: bytes of memory, seconds.
 
-    `paths` are where the libraries are, as `sys.path` has them.
+    `paths` are the directories of the libraries, from `sys.path`.
     """
 
     name: str
@@ -29,12 +29,12 @@ class Job(msgspec.Struct, frozen=True):
 
 
 def decoded(text: str) -> Job:
-    """A job from its JSON."""
+    """Return a job from its JSON."""
     return msgspec.json.decode(text, type=Job)
 
 
 def encoded(reply: Reply) -> bytes:
-    """An answer as JSON; what is no Unicode becomes a question mark."""
+    """Return an answer as JSON. Characters that are not valid Unicode become question marks."""
     try:
         return msgspec.json.encode(reply)
     except (UnicodeError, ValueError):
@@ -42,7 +42,7 @@ def encoded(reply: Reply) -> bytes:
 
 
 def reply_of(data: bytes) -> Reply:
-    """An answer from its JSON. Raises `msgspec.DecodeError`."""
+    """Return an answer from its JSON. Raises `msgspec.DecodeError`."""
     return msgspec.json.decode(data, type=Document | Refused | Missing)
 
 
@@ -58,7 +58,7 @@ def _sound(reply: Reply) -> Reply:
 
 
 def answered(job: Job, data: bytes, package: str) -> Reply:
-    """The answer to a job, within its limits. Changes this process for good."""
+    """Return the answer to a job, within its limits. Limits and confines this process for good."""
     sys.path.extend(path for path in job.paths if path not in sys.path)
     limit(job.memory, job.seconds)
     known = sysconfig.get_paths()
@@ -77,5 +77,5 @@ def answered(job: Job, data: bytes, package: str) -> Reply:
         return Refused("nests too deep to be read: refused")
     except PermissionError as error:
         return Refused(f"asks for what is refused ({error})")
-    except Exception as error:  # of libraries that read what anybody wrote
+    except Exception as error:  # libraries may raise anything for an untrusted file
         return Refused(f"is damaged or cut off, or of a kind that is not understood ({type(error).__name__})")

@@ -1,4 +1,4 @@
-"""Which kind of document a file is: by its first bytes where they tell, else by its name. Pure."""
+"""The kind of a document: by its first bytes if they tell it, else by its name or media type. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Kind: TypeAlias = Literal[
     "pdf", "docx", "pptx", "workbook", "odt", "odp", "epub", "html", "csv", "notebook", "latex", "mail", "zip", "image",
     "media", "text", "office",
 ]  # fmt: skip
-"""A reader; "media" is audio or video, "text" any other text, "office" a file of Office 97 or an encrypted one."""
+"""A kind: "media" is audio or video, "text" any other text, "office" a file of Office 97 or an encrypted one."""
 
 _BY_SUFFIX: dict[str, Kind] = {
     ".pdf": "pdf",
@@ -56,10 +56,10 @@ _BY_MEDIA_TYPE: dict[str, Kind] = {
 }
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""The first bytes of a compound file (MS-CFB 2.2), of Office 97 and of an encrypted file of a later Office."""
+"""The first bytes of a compound file (MS-CFB 2.2): a file of Office 97, or an encrypted one of a later Office."""
 
 BINARY: frozenset[Kind] = frozenset({"pdf", "docx", "pptx", "workbook", "odt", "odp", "epub", "zip", "office", "media"})
-"""The kinds that are no text, and that no model is shown as an image."""
+"""The kinds that are neither text nor an image for a model."""
 
 _FORMATS = (
     (0, b"ID3", "mp3"), (0, b"OggS", "ogg"), (0, b"fLaC", "flac"), (0, b"\x1aE\xdf\xa3", "matroska"),
@@ -67,7 +67,7 @@ _FORMATS = (
     (4, b"moov", "mov"), (4, b"mdat", "mov"), (4, b"wide", "mov"), (0, b"FLV\x01", "flv"),
     (0, b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "asf"), (0, b"\x00\x00\x01\xba", "mpeg"),
 )  # fmt: skip
-"""Of audio and video: where a mark stands, the mark, and FFmpeg's name of the format."""
+"""Formats of audio and video: the offset of the magic bytes, these bytes, and FFmpeg's name of the format."""
 
 _STILL = (b"heic", b"heix", b"mif1", b"msf1", b"avif", b"avis")
 """Brands of images in the container of MP4 (ISO/IEC 23008-12)."""
@@ -84,12 +84,12 @@ _MEMBERS: tuple[tuple[str, Kind], ...] = (
 
 
 def suffix_of(name: str) -> str:
-    """The suffix of a path, in lower case."""
+    """Return the suffix of a path, in lower case."""
     return PurePosixPath(name).suffix.lower()
 
 
 def kind_of(name: str, data: bytes, media_type: str = "") -> Kind:
-    """The kind of a document; "text" where nothing else is known."""
+    """Return the kind of a document, "text" if nothing else is known."""
     named = _BY_SUFFIX.get(suffix_of(name)) or _BY_MEDIA_TYPE.get(media_type)
     if b"%PDF-" in data[:1024] and named not in ("html", "csv", "latex", "mail"):
         return "pdf"
@@ -105,34 +105,34 @@ def kind_of(name: str, data: bytes, media_type: str = "") -> Kind:
 
 
 def is_document(name: str, data: bytes = b"", media_type: str = "") -> bool:
-    """Whether a file is of a kind that a text editor cannot show, but a reader can. Without `data` the name tells."""
+    """Return whether a file is of a `BINARY` kind, which a text editor cannot show. Without `data` its name decides."""
     return kind_of(name, data, media_type) in BINARY
 
 
 def wanted_type(media_type: str) -> bool:
-    """Whether a media type, in lower case and without parameters, is that of what a text editor cannot show."""
+    """Return whether a media type (lower case, no parameters) is that of a document that a text editor cannot show."""
     return media_type in _BY_MEDIA_TYPE
 
 
 def image_type(data: bytes) -> str | None:
-    """The media type of an image that models see; None for any other."""
+    """Return the media type of an image that models can see, None for other data."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for mark, kind in _SEEN if data.startswith(mark)), None)
 
 
 def format_of(name: str, data: bytes) -> str | None:
-    """FFmpeg's name of the format of audio or video; None for what is neither."""
+    """Return FFmpeg's name of an audio or video format, None if the file is neither."""
     for place, mark, found in _FORMATS:
         if data[place : place + len(mark)] == mark:
             return None if found == "mov" and data[8:12] in _STILL else found
-    if data[:1] == b"\xff" and data[1:2] >= b"\xe0":  # a frame without a header before it: no mark, only a sync word
+    if data[:1] == b"\xff" and data[1:2] >= b"\xe0":  # a bare frame has only a sync word
         return {".mp3": "mp3", ".mpga": "mp3", ".aac": "aac"}.get(suffix_of(name))
     return None
 
 
 def _in_zip(data: bytes) -> Kind:
-    """An archive by its first entry (OpenDocument 1.3, part 2, 3.3; OCF 3.3, 4.3.3), else by those that it has."""
+    """Return a zip's kind by its first entry (OpenDocument 1.3, part 2, 3.3; OCF 3.3, 4.3.3), else by its names."""
     if data[30:38] == _MIMETYPE:
         for mark, kind in _MIMETYPES:
             if mark in data[38:128]:
@@ -156,12 +156,12 @@ def _in_ole(data: bytes, named: Kind | None) -> Kind:
 
 
 def _stream(name: str) -> bytes:
-    """The name of a stream as its directory entry has it (MS-CFB 2.6.1), after what ends the one before."""
+    """Return the name of a stream as in its directory entry (MS-CFB 2.6.1): UTF-16 with a NUL at the end."""
     return name.encode("utf-16-le") + b"\0\0"
 
 
 def refusal(data: bytes) -> str:
-    """Why a file of the kind "office" is not read."""
+    """Return why a file of the kind "office" cannot be read."""
     if _stream("EncryptedPackage") in data or _stream("EncryptionInfo") in data:
         return ENCRYPTED
     if _stream("__nameid_version1.0") in data:

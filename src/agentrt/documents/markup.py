@@ -1,4 +1,4 @@
-"""HTML and XML, parsed without entities, network or files, and HTML as Markdown."""
+"""Parsing of HTML and XML without entities, network or files, and HTML as Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .archive import check_prolog
 from .document import DAMAGED, Unreadable
 
 LONGEST_CELL = 1_000
-"""Characters of a cell that are given."""
+"""Maximum characters of a cell; the rest is cut."""
 
 NO_TEXT = ("script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "head", "audio", "video")
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*\n+")
@@ -19,7 +19,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def xml(data: bytes) -> Any:
-    """The root element of XML. Raises `Unreadable` for what is none, or declares entities."""
+    """Return the root element of XML. Raises `Unreadable` if it is malformed or declares entities."""
     etree = import_module("lxml.etree")
     check_prolog(data[: 64 << 10])
     parser = etree.XMLParser(
@@ -32,7 +32,7 @@ def xml(data: bytes) -> Any:
 
 
 def html(source: str) -> Any:
-    """The parsed page. Nothing is loaded for it."""
+    """Parse a page. Nothing that it refers to is loaded."""
     from lxml import html as parsing
 
     parser = parsing.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
@@ -41,12 +41,12 @@ def html(source: str) -> Any:
 
 
 def title_of(tree: Any) -> str:
-    """What the title of a page says, in one line."""
+    """Return the title of a page on one line."""
     return flat(tree.findtext(".//title") or "")
 
 
 def markdown_of(tree: Any) -> str:
-    """The body of a parsed page as Markdown. An image is named, and nothing is loaded. The tree is changed."""
+    """Return the body of a parsed page as Markdown, without images. Nothing is loaded. The tree is changed."""
     from lxml import html as parsing
     from markdownify import markdownify
 
@@ -64,17 +64,17 @@ def markdown_of(tree: Any) -> str:
 
 
 def tidy(text: str) -> str:
-    """Text with one empty line where there were several."""
+    """Return text with one empty line in place of several, and none at its ends."""
     return _EMPTY_LINES.sub("\n\n", text).strip()
 
 
 def flat(text: str) -> str:
-    """Text in one line."""
+    """Return text on one line."""
     return _SPACE.sub(" ", text).strip()
 
 
 def cell(value: object) -> str:
-    """A value as it stands in a cell of a table."""
+    """Return a value as the text of a table cell."""
     text = flat(str(value) if value is not None else "")
     if len(text) > LONGEST_CELL:
         text = text[:LONGEST_CELL] + "…"
@@ -82,7 +82,7 @@ def cell(value: object) -> str:
 
 
 def table(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as a table of Markdown, the first of which is its head; "" without rows."""
+    """Return rows as a Markdown table with the first row as its head; "" without rows."""
     cells = [[cell(value) for value in row] for row in rows]
     width = max(map(len, cells), default=0)
     if not width:

@@ -1,4 +1,4 @@
-"""Word documents, by mammoth, and presentations, by python-pptx."""
+"""Word documents, read by mammoth, and presentations, read by python-pptx."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .markup import flat, html, markdown_of, table, tidy
 from .selecting import Texts, sections
 
 _BACK = "↑"
-"""What mammoth puts behind a footnote, to lead back."""
+"""The text of the link that mammoth puts after a footnote, to lead back."""
 
 
 def word(data: bytes) -> Texts:
-    """The text of a docx, parted at its headings. Pictures are named; nothing that it links to is opened."""
+    """Return the text of a docx, split at its headings. Pictures are named; nothing that it links to is opened."""
     mammoth = import_module("mammoth")  # which has no types
 
     def image(found: Any) -> list[Any]:
@@ -27,7 +27,7 @@ def word(data: bytes) -> Texts:
 
 
 def presentation(data: bytes) -> Texts:
-    """The slides of a pptx: texts, tables, the figures of charts, and notes of the speaker."""
+    """Return the slides of a pptx: texts, tables, the data of charts, and speaker notes. Raises `Unreadable`."""
     import pptx
 
     found = pptx.Presentation(BytesIO(data))

@@ -1,4 +1,4 @@
-"""Texts and presentations of OpenDocument (1.3, part 3), as Markdown."""
+"""OpenDocument texts and presentations (1.3, part 3) as Markdown."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _PRESENTATION = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _SKIPPED = {f"{_TEXT}tracked-changes", f"{_OFFICE}forms", f"{_TEXT}sequence-decls", f"{_TEXT}note-citation"}
 _MOST_REPEATED = 100
-"""How often one cell or row is repeated at most: a sheet names its empty rest so."""
+"""Maximum number of copies of a repeated cell. A table may declare its empty rest as one cell that is repeated."""
 
 
 def writing(archive: Archive) -> Texts:
-    """The text of an odt, parted at its headings. Raises `Unreadable`."""
+    """Return the text of an odt, split at its headings. Raises `Unreadable`."""
     body = _body(archive, "text")
     return Texts("OpenDocument text", "section", sections(tidy("\n\n".join(_blocks(body)))), _title(archive))
 
 
 def slides(archive: Archive) -> Texts:
-    """The slides of an odp, with the notes of the speaker. Raises `Unreadable`."""
+    """Return the slides of an odp, with speaker notes. Raises `Unreadable`."""
     found: list[tuple[str, str]] = []
     for page in _body(archive, "presentation").iterchildren(f"{_DRAW}page"):
         title = ""
@@ -50,7 +50,7 @@ def slides(archive: Archive) -> Texts:
 
 
 def check_locked(archive: Archive) -> None:
-    """Raises `Unreadable` for a document whose manifest says that it is encrypted (OpenDocument 1.3, part 2, 4.3)."""
+    """Raise `Unreadable` if a document's manifest says that it is encrypted (OpenDocument 1.3, part 2, 4.3)."""
     if archive.has("META-INF/manifest.xml") and b"encryption-data" in archive.read("META-INF/manifest.xml"):
         raise Unreadable(ENCRYPTED)
 
@@ -69,7 +69,7 @@ def _title(archive: Archive) -> str:
 
 
 def _blocks(element: Any) -> Iterator[str]:
-    """The blocks of text in an element, in their order."""
+    """Yield the blocks of text in an element, in order."""
     for child in element.iterchildren("*"):
         if child.tag in _SKIPPED:
             continue
@@ -85,7 +85,7 @@ def _blocks(element: Any) -> Iterator[str]:
         elif child.tag == f"{_TABLE}table":
             yield table(_rows(child))
         elif child.tag == f"{_DRAW}image":
-            if child.getprevious() is None:  # else it stands for what is before it, such as a table
+            if child.getprevious() is None:  # a later one stands in for the sibling before it, such as a table
                 yield "[image]"
         else:
             yield from _blocks(child)
@@ -113,7 +113,7 @@ def _rows(element: Any) -> Iterator[list[str]]:
 
 
 def _inline(element: Any) -> str:
-    """The text of a paragraph: links as Markdown, notes in brackets; text boxes in it stand after it."""
+    """Return the text of a paragraph, with links as Markdown and notes in brackets. `_blocks` adds its text boxes."""
     said = [element.text or ""]
     for child in element.iterchildren("*"):
         if child.tag == f"{_TEXT}s":

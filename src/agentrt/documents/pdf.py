@@ -1,4 +1,4 @@
-"""PDF: text by PDFium, and tables of pages that have ruled lines by pdfplumber."""
+"""PDF: text by PDFium, and tables by pdfplumber on pages that have ruled lines."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .markup import flat, table, tidy
 from .picture import jpeg
 
 TABLE_SECONDS = 8.0
-"""Seconds for which tables are looked for in all pages; after them the text of a page is given as it stands."""
+"""Time limit in seconds for the search for tables, for all pages together. Later pages have plain text."""
 
 _FEW_LINES = 4
-"""Ruled lines below which a page has no table."""
+"""Minimum number of ruled lines of a page that may have a table."""
 
 _MOST_LINES = 3_000
-"""Ruled lines above which a page is a drawing, in which a table would be looked for too long."""
+"""Maximum number of ruled lines; a page with more is a drawing, where the search for tables would take too long."""
 
 _LOOKED_AT = 4_000
-"""Objects of a page among which ruled lines are counted."""
+"""Number of objects of a page among which ruled lines are counted."""
 
 PIXELS = 1_600
-"""The longer side of a page that is drawn."""
+"""Pixels of the longer side of a rendered page."""
 
 MOST_SCALE = 4.0
-"""Of a small page: pixels a point."""
+"""Maximum scale of a small page, in pixels a point."""
 
 HURRIED = "the later pages are given without a search for tables: ask for fewer pages"
 
@@ -38,7 +38,7 @@ NO_TEXT = "[it has no text: it may be a scan or a picture]"
 
 
 class Pdf:
-    """A `Source` of pages. Scripts and actions of the file are not run, and nothing that it names is opened."""
+    """A `Source` of pages. Scripts and actions of the file do not run, and nothing that it refers to is opened."""
 
     kind, unit = "PDF", "page"
 
@@ -61,12 +61,12 @@ class Pdf:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not as it should be."""
+        """Remarks on a file that is cut off, and on pages without a search for tables."""
         cut = () if self._is_whole else ("the file is cut off: what was found in it is shown",)
         return (*cut, HURRIED) if self._hurried else cut
 
     def plain(self, index: int) -> str:
-        """The text of a page as the file has it."""
+        """Return the text of a page without a search for tables."""
         import pypdfium2
 
         try:
@@ -81,7 +81,7 @@ class Pdf:
             page.close()
 
     def text(self, index: int) -> str:
-        """The text of a page, with its tables where they stand."""
+        """Return the text of a page, with its tables in their places."""
         if time.monotonic() >= self._until:
             self._hurried = True
         elif self._is_ruled(index) and (drawn := self._with_tables(index)):
@@ -89,7 +89,7 @@ class Pdf:
         return self.plain(index) or NO_TEXT
 
     def perceived(self, parts: Sequence[Part], wanted: Wanted) -> Sequence[Part]:
-        """The pages that have no text as pictures, the first few of them."""
+        """Return the pages, of which the first `wanted.pictures` without text have a picture."""
         blank = [part.number for part in parts if part.text == NO_TEXT][: wanted.pictures]
         drawn = {number: self._drawn(number - 1) for number in blank}
         return [replace(part, pictures=drawn.get(part.number, ())) for part in parts]
@@ -122,7 +122,7 @@ class Pdf:
         return bool(_FEW_LINES <= lines <= _MOST_LINES)
 
     def _with_tables(self, index: int) -> str:
-        """The lines of a page and its tables from top to bottom; "" where there is no table, or it cannot be read."""
+        """Return the lines and tables of a page from top to bottom; "" if it has no table or cannot be read."""
         import pdfplumber
 
         try:
@@ -135,13 +135,13 @@ class Pdf:
                 boxes = [box for box, _ in tables]
                 rest = page.filter(lambda each: not any(_within(each, box) for box in boxes))
                 blocks = [(line["top"], line["text"]) for line in rest.extract_text_lines(return_chars=False)]
-        except Exception:  # of a library that reads what anybody wrote: PDFium has the text in any case
+        except Exception:  # it may raise anything for an untrusted file; PDFium still has the text
             return ""
         blocks += [(box[1], f"\n{table(rows)}\n") for box, rows in tables]
         return tidy("\n".join(text for _, text in sorted(blocks, key=lambda block: block[0])))
 
 
 def _within(thing: dict[str, Any], box: tuple[float, float, float, float]) -> bool:
-    """Whether the middle of something on a page is in a box (x0, top, x1, bottom)."""
+    """Return whether the middle of an object on a page is in a box (x0, top, x1, bottom)."""
     across, down = (thing["x0"] + thing["x1"]) / 2, (thing["top"] + thing["bottom"]) / 2
     return bool(box[0] <= across <= box[2] and box[1] <= down <= box[3])

@@ -1,4 +1,4 @@
-"""Images: what they are, by Pillow. Their pixels are decoded once, so that one that is cut off is told."""
+"""Images, read by Pillow. Their pixels are decoded once, so that a truncated file is detected."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Pixels
 
 QUALITY = 80
-"""Of a JPEG that is made for a model, in percent."""
+"""Quality in percent of a JPEG that is made for a model."""
 
 
 def jpeg(pixels: Pixels) -> bytes:
-    """An image as a JPEG that a model sees."""
+    """Return an image as a JPEG for a model."""
     data = BytesIO()
     pixels.convert("RGB").save(data, "JPEG", quality=QUALITY)
     return data.getvalue()
 
 
 LONGEST_SIDE = 4_000
-"""Pixels of the longer side of an image that is made for a model, or for a program that reads text."""
+"""Maximum pixels of the longer side of an image that is made for a model or for text recognition."""
 
 
 class Image:
-    """A `Source` of one part: what an image is, and what it shows as a JPEG. Raises `Unreadable`."""
+    """A `Source` of one part: the format and size of an image, and its content as a JPEG. Raises `Unreadable`."""
 
     kind, unit, title = "image", "image", ""
     names: Sequence[str] = ("",)
@@ -54,14 +54,14 @@ class Image:
         self._said = said if frames == 1 else f"{said}, {frames} frames"
 
     def text(self, index: int) -> str:
-        """The format and size."""
+        """Return the format and size."""
         return self._said
 
     def plain(self, index: int) -> str:
         return self._said
 
     def perceived(self, parts: Sequence[Part], wanted: Wanted) -> Sequence[Part]:
-        """The image itself, made anew: whatever else is in the file reaches no other program."""
+        """Return the part with the image, re-encoded so that nothing else in the file reaches another program."""
         pixels = self._pixels
         if max(pixels.size) > LONGEST_SIDE:
             pixels.thumbnail((LONGEST_SIDE, LONGEST_SIDE))

@@ -1,4 +1,4 @@
-"""Reads a document: which reader it is for, and what stands in the way. Runs in the worker."""
+"""`read`: chooses the reader for a document and reads the wanted parts. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .workbooks import separated, workbook
 from .writing import latex, notebook, page, plain
 
 DEEPEST = 3
-"""How many archives may stand in each other."""
+"""Maximum depth of nested archives."""
 
 
 def read(data: bytes, name: str, wanted: Wanted, media_type: str = "", depth: int = 0) -> Document:
-    """What is wanted of a document, whose `name` tells its kind where its bytes do not.
+    """Return the wanted parts of a document. If its bytes do not tell its kind, its name or media type does.
 
-    Raises `Unreadable`, `ImportError` where a library is not installed, and whatever a library raises for what it does
-    not understand.
+    Raises `Unreadable`, `ImportError` if a library is not installed, and any error that a library raises for a file
+    that it does not understand.
     """
     if not data:
         raise Unreadable("is empty")
@@ -35,7 +35,7 @@ def read(data: bytes, name: str, wanted: Wanted, media_type: str = "", depth: in
     opened = _opened(kind, data, name)
     if isinstance(opened, Book):
         return select_rows(opened, wanted)
-    if isinstance(opened, Recording):  # words in it are looked for when it was heard
+    if isinstance(opened, Recording):  # a query needs the transcript, so it waits for that
         return select(opened, wanted if not wanted.query else replace(wanted, query="", pages=wanted.pages or "1-"))
     if not isinstance(opened, Holder):
         return select(opened, wanted)
@@ -51,7 +51,7 @@ def read(data: bytes, name: str, wanted: Wanted, media_type: str = "", depth: in
 
 
 def _entry(holder: Holder, pages: str) -> tuple[str, str]:
-    """The entry that `pages` names, and what it asks of that after an exclamation mark."""
+    """Return the entry that `pages` names, and the entry's own `pages` after an exclamation mark."""
     if pages in holder.names:
         return pages, ""
     name, mark, inner = pages.partition("!")
@@ -100,7 +100,7 @@ def _format(name: str, data: bytes) -> str:
 
 
 def _of_zip(kind: Kind, data: bytes) -> Source | Book:
-    """A document that is a zip file; an old workbook is none."""
+    """Open a document that is a zip file, or an old workbook that is not."""
     if kind == "workbook" and not data.startswith(b"PK"):
         if not data.startswith(b"\xd0\xcf\x11\xe0"):
             raise Unreadable(DAMAGED)

@@ -1,7 +1,7 @@
 """Audio and video: their parts of five minutes as MP3 for a model that hears, and frames as JPEG for one that sees.
 
-By PyAV, which has FFmpeg in it. The format is told by the first bytes and never guessed, since some of those that
-FFmpeg would guess (playlists) are lists of other files to open.
+They are decoded by PyAV, which contains FFmpeg. `kinds.format_of` decides the format. FFmpeg never guesses it, because
+some formats that it would guess (playlists) are lists of other files to open.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ PART_SECONDS = 300
 """Seconds of a part."""
 
 LONGEST = 24 * 3600
-"""Seconds of a recording that are reckoned with, whatever it says of itself."""
+"""Maximum length of a recording in seconds, whatever the file declares."""
 
 FIRST_PARTS, MOST_PARTS = 2, 12
-"""Parts that are given where none is asked for, and at most: an hour."""
+"""Number of parts that are returned if none is asked for, and at most: an hour."""
 
 NOT_HEARD = "[read_document writes down what is said here]"
-"""Stands for the text of a part, where nobody has listened to it."""
+"""Placeholder for the text of a part that has not been transcribed."""
 
 CUT = "the file is cut off: what was found in it is given"
 
 RATE, BITS = 16_000, 32_000
-"""Samples and bits a second of the sound that is given, on one channel: what speech needs."""
+"""Samples and bits a second of the returned sound, on one channel: what speech needs."""
 
 MOST_PIXELS = 89_000_000
 SIDE = 1_024
-"""Pixels of a frame that are decoded at most, and the longer side of one that is given."""
+"""Maximum pixels of a frame that is decoded, and of the longer side of one that is returned."""
 
 EXACT_SECONDS = 3.0
-"""Seconds between two frames above which the nearest key frame before is given: others take long to decode."""
+"""If frames are further apart than this, in seconds, key frames are used: others take long to decode."""
 
 _MICRO = 1_000_000
-"""FFmpeg's AV_TIME_BASE: its clock ticks a second."""
+"""FFmpeg's AV_TIME_BASE: ticks of its clock a second."""
 
 
 class Recording:
-    """A `Source` whose parts are stretches of time. Raises `Unreadable`."""
+    """A `Source` whose parts are periods of time. Raises `Unreadable`."""
 
     unit = "part"
 
@@ -82,14 +82,14 @@ class Recording:
         return (*silent, CUT) if self._is_cut else silent
 
     def text(self, index: int) -> str:
-        """That there is something to hear."""
+        """Return the placeholder for what is said; "" if there is no sound."""
         return NOT_HEARD if self._sound is not None else ""
 
     def plain(self, index: int) -> str:
         return self.text(index)
 
     def perceived(self, parts: Sequence[Part], wanted: Wanted) -> Sequence[Part]:
-        """The parts, the first few of them, with their sound and some frames."""
+        """Return the first few parts, with their sound and some frames."""
         parts = parts[: MOST_PARTS if wanted.pages or wanted.query else FIRST_PARTS]
         try:
             with_sound = [self._heard(part) for part in parts] if self._sound is not None else [*parts]
@@ -104,7 +104,7 @@ class Recording:
         return self._av.open(BytesIO(self._data), format=self._form)
 
     def _length(self) -> float:
-        """Seconds of it: what it says of itself, else what is found by going through it."""
+        """Return the length in seconds: the one that the file declares, else the end of its last packet."""
         if self._file.duration:
             return float(self._file.duration / _MICRO)
         stream = self._sound or self._film
@@ -115,7 +115,7 @@ class Recording:
         return last
 
     def _heard(self, part: Part) -> Part:
-        """A part with its sound; without where there is none in that time."""
+        """Return a part with its sound, if it has any."""
         begin = (part.number - 1) * PART_SECONDS
         made = BytesIO()
         with self._av.open(made, "w", format="mp3") as output:
@@ -139,8 +139,8 @@ class Recording:
         return replace(part, sound=made.getvalue(), seconds=samples / RATE) if samples else part
 
     def _decoded(self, stream: Any, begin: float, *, key_frames: bool = False) -> Iterator[Any]:
-        """The frames of a stream from the last key frame before a second on; those that are damaged are left out."""
-        file = self._opened()  # a file that is cut off may have lost what a way back to its beginning needs
+        """Yield the frames of a stream from the last key frame before `begin` seconds on, without damaged ones."""
+        file = self._opened()  # a truncated file may lack what a seek back to its beginning needs
         if begin:
             file.seek(int(begin * _MICRO), backward=True)
         stream = file.streams[stream.index]
@@ -157,7 +157,7 @@ class Recording:
                 yield from packet.decode()
 
     def _frames(self, parts: Sequence[Part], wanted: Wanted) -> dict[int, list[Picture]]:
-        """Frames of a film by the numbers of the parts that they are in."""
+        """Return frames of the video by the numbers of their parts."""
         found: dict[int, list[Picture]] = {}
         for part, moments in _moments(parts, self.seconds, self._rate(), wanted):
             found[part.number] = [*self._shown(moments)]
@@ -167,7 +167,7 @@ class Recording:
         return float(self._film.average_rate or 25)
 
     def _shown(self, moments: Sequence[float]) -> Iterator[Picture]:
-        """A frame for each moment, in their order."""
+        """Yield a frame for each moment, in order."""
         apart = min((b - a for a, b in pairwise(moments)), default=float(LONGEST))
         if apart > EXACT_SECONDS:
             for moment in moments:
@@ -190,7 +190,7 @@ class Recording:
 def _moments(
     parts: Sequence[Part], seconds: float, rate: float, wanted: Wanted
 ) -> Iterator[tuple[Part, Sequence[float]]]:
-    """When frames are wanted, by part, in seconds: `wanted.pictures` of them at most."""
+    """Yield the times of the wanted frames in seconds, by part: at most `wanted.pictures` in all."""
     spans = [((p.number - 1) * PART_SECONDS, min(p.number * PART_SECONDS, seconds)) for p in parts]
     total = sum(end - begin for begin, end in spans)
     step = max(total / wanted.pictures, wanted.every / rate if wanted.every else 1.0)
@@ -206,12 +206,12 @@ def _moments(
 
 
 def clock(seconds: float) -> str:
-    """A time as a player shows it: 1:05, 1:00:05."""
+    """Return a time as a player shows it: 1:05, 1:00:05."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _is_cover(stream: Any) -> bool:
-    """Whether it is the picture of a record and no film."""
+    """Return whether a video stream is only a cover picture."""
     return bool(stream.disposition & stream.disposition.__class__.attached_pic)

@@ -1,4 +1,4 @@
-"""A `Document` as the text that a model is shown. Pure."""
+"""`shown`: a `Document` as text for a model. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from .document import Document, Part
 from .selecting import count
 
 _WHOLE = frozenset({"list", "image", "table", "part"})
-"""Units that need no name where there is one of them."""
+"""Units whose count is not shown if it is 1."""
 
 
 def shown(document: Document, name: str) -> str:
-    """What was read, under a line that says of what, and over one that says how to go on."""
+    """Return the parts under a heading that names the document, followed by notes and how to continue."""
     head = f"# {document.title}\n" if document.title else ""
     lines = [f"{head}[{name}: {document.kind}{_size(document)}]"]
     lines += [_part(document, part) for part in document.parts]

@@ -1,4 +1,4 @@
-"""Reads a document in a process of its own, and says what is wrong with one that cannot be read."""
+"""`read_document`: reads a document in a process of its own, and says why one cannot be read."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from .document import Document, Missing, Refused, Wanted
 from .job import MIB, Job, reply_of
 
 MEMORY = 1024 * MIB
-"""Bytes of address space that a reader may take."""
+"""Limit of a reader's address space, in bytes."""
 
 SECONDS = 30
-"""Seconds that it may take, of the clock and of CPU."""
+"""Limit of its time, on the clock and of CPU, in seconds."""
 
 MOST_ANSWERED = 32 * MIB
-"""Bytes of its answer."""
+"""Maximum bytes of its answer."""
 
 READERS = 4
-"""Documents that are read at once, in a process: they may take the memory of so many."""
+"""Maximum number of documents that are read at once; each may take `MEMORY`."""
 
 _readers: RunVar[anyio.CapacityLimiter] = RunVar("agentrt_readers")
 
 _KILLED = (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS)
-"""How a process ends whose libraries have no memory, and do not say so."""
+"""Exit codes of a process whose libraries ran out of memory without an error message."""
 
 _WORKER = str(Path(__file__).with_name("worker.py"))
 
@@ -47,9 +47,9 @@ async def read_document(
     memory: int = MEMORY,
     seconds: int = SECONDS,
 ) -> Document:
-    """What is wanted of a document; its name tells its kind where its bytes and its media type do not.
+    """Return the wanted parts of a document. If its bytes do not tell its kind, its name or else its media type does.
 
-    Raises `ToolError` with one sentence. When this is cancelled its process is killed.
+    Raises `ToolError` with one sentence. Cancelling kills the process.
     """
     if not data:
         raise ToolError(f"{name} is empty")
@@ -59,7 +59,7 @@ async def read_document(
     job = Job(name, wanted, media_type, memory, seconds, paths)
     command = [sys.executable, "-I", "-X", "utf8", _WORKER, msgspec.json.encode(job).decode()]
     try:
-        async with _turn():  # the wait for it is no part of the time that reading may take
+        async with _turn():  # waiting for a turn does not count for `seconds`
             said = await printed(command, cwd="/", environment={}, seconds=seconds, most=MOST_ANSWERED, given=data)
     except TimeoutError as error:
         raise ToolError(f"{name} takes longer than {seconds} s to read: ask for fewer pages") from error
@@ -77,7 +77,7 @@ async def read_document(
 
 
 def _turn() -> anyio.CapacityLimiter:
-    """What lets a few read at once."""
+    """Return the limiter of readers that run at once."""
     try:
         return _readers.get()
     except LookupError:
@@ -87,7 +87,7 @@ def _turn() -> anyio.CapacityLimiter:
 
 
 def _ended(said: Printed, memory: int, seconds: int) -> str:
-    """What a worker died of."""
+    """Return why a worker died."""
     if said.cut:
         return "has too much text to be read at once: ask for fewer pages"
     if said.code in (-signal.SIGXCPU, -signal.SIGALRM):

@@ -1,4 +1,4 @@
-"""Which parts of a document are given: its beginning, those that are named, or those in which words stand. Pure."""
+"""`select`: chooses parts of a document: its beginning, named parts, or parts that match a query. Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import msgspec
 from .document import Document, Part, Unreadable, Wanted
 
 AROUND = 200
-"""Characters that are given before and after a place where words stand."""
+"""Characters that are shown before and after a match."""
 
 MOST_PLACES = 3
-"""Places that are given of one part."""
+"""Maximum number of excerpts of one part."""
 
 MOST_FOUND = 25
-"""Parts that are given of those in which words stand."""
+"""Maximum number of matching parts that are returned."""
 
 LONGEST_PART = 20_000
-"""Characters of a section, after which it is parted."""
+"""Characters after which a section is split."""
 
 _RANGE = re.compile(r"(\d+)\s*(?:(-)\s*(\d*))?")
 _HEADING = re.compile(r"#{1,2}[ \t]+(\S.*)")
@@ -28,7 +28,7 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 
 
 class Source(Protocol):
-    """An opened document: its parts are made when they are asked for, by their index from 0."""
+    """An opened document. Its parts are made on request, by their index from 0."""
 
     @property
     def kind(self) -> str: ...
@@ -44,34 +44,34 @@ class Source(Protocol):
 
     @property
     def names(self) -> Sequence[str]:
-        """The name of each part, "" where it has none."""
+        """The name of each part, "" if it has none."""
         ...
 
     def text(self, index: int) -> str:
-        """The Markdown of a part."""
+        """Return the Markdown of a part."""
         ...
 
     def plain(self, index: int) -> str:
-        """The same for a search, where that is faster to make."""
+        """Return the text of a part for a search, which may be faster to make."""
         ...
 
 
 @runtime_checkable
 class Perceptible(Protocol):
-    """A `Source` in which there is more than text."""
+    """A `Source` that has more than text."""
 
     def perceived(self, parts: Sequence[Part], wanted: Wanted) -> Sequence[Part]:
-        """The parts with their pictures and their sound."""
+        """Return the parts with their pictures and sound."""
         ...
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """A `Source` whose parts are all there."""
+    """A `Source` whose parts are all in memory."""
 
     kind: str
     unit: str
     parts: tuple[tuple[str, str], ...]
-    """The name and the Markdown of each."""
+    """The name and the Markdown of each part."""
     title: str = ""
     notes: tuple[str, ...] = ()
 
@@ -87,7 +87,7 @@ class Texts(msgspec.Struct, frozen=True):
 
 
 def select(source: Source, wanted: Wanted) -> Document:
-    """What is wanted of a document. Raises `Unreadable` for parts that it does not have."""
+    """Return the wanted parts of a document. Raises `Unreadable` if it does not have them."""
     chosen = numbers(wanted.pages, source.names, source.unit) if wanted.pages else range(1, len(source.names) + 1)
     if wanted.query:
         return _found(source, wanted, chosen)
@@ -117,7 +117,10 @@ def select(source: Source, wanted: Wanted) -> Document:
 
 
 def numbers(pages: str, names: Sequence[str], unit: str) -> Sequence[int]:
-    """The parts that are named by their numbers or names, in that order, each once. Raises `Unreadable`."""
+    """Return the numbers of the parts in `pages`, named by number or name, in that order, each once.
+
+    Raises `Unreadable` if there is no such part.
+    """
     folded: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         folded.setdefault(name.casefold(), number)
@@ -147,7 +150,7 @@ def _span(piece: str, total: int, unit: str) -> Iterable[int]:
 
 
 def spans(chosen: Sequence[int]) -> str:
-    """Numbers as `pages` names them: 1-3,7."""
+    """Return numbers in the form of `pages`: 1-3,7."""
     said: list[str] = []
     for number in chosen:
         first, _, last = said[-1].partition("-") if said else ("", "", "")
@@ -159,7 +162,7 @@ def spans(chosen: Sequence[int]) -> str:
 
 
 def count(number: int, unit: str) -> str:
-    """A number of parts: 1 page, 2 entries."""
+    """Return a number of parts in words: 1 page, 2 entries."""
     plural = f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"
     return f"{number:,} {unit if number == 1 else plural}"
 
@@ -194,7 +197,10 @@ def _found(source: Source, wanted: Wanted, chosen: Sequence[int]) -> Document:
 
 
 def patterns(query: str) -> tuple[re.Pattern[str], list[re.Pattern[str]]]:
-    """What finds all of a query, with any white space between its words, and what finds each word."""
+    """Return a pattern for the whole query, with any white space between its words, and one for each word.
+
+    Raises `Unreadable` if it has no words.
+    """
     words = [re.escape(word) for word in query.split()]
     if not words:
         raise Unreadable("cannot be searched for nothing: give query some words")
@@ -202,7 +208,7 @@ def patterns(query: str) -> tuple[re.Pattern[str], list[re.Pattern[str]]]:
 
 
 def _around(text: str, places: Sequence[re.Pattern[str]]) -> str:
-    """The first places where patterns match, with what stands around them."""
+    """Return excerpts of a text: the first matches of the patterns, with the text around them."""
     spots = sorted(match.span() for place in places for match in _first(place, text))
     shown: list[tuple[int, int]] = []
     for first, last in spots:
@@ -223,8 +229,8 @@ def _first(pattern: re.Pattern[str], text: str) -> Iterable[re.Match[str]]:
 
 
 def sections(markdown: str) -> tuple[tuple[str, str], ...]:
-    """Markdown parted at its headings of the first two levels, and where a section is too long: the heading and text of
-    each.
+    """Split Markdown at headings of the first two levels, and where a section is too long. Return the heading and text
+    of each section.
     """
     found: list[tuple[str, list[str]]] = [("", [])]
     fenced, size = False, 0

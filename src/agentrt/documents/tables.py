@@ -1,4 +1,4 @@
-"""Which rows of which sheets are given. Pure."""
+"""`select_rows`: chooses sheets and rows of a workbook. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .markup import cell
 from .selecting import count, patterns
 
 MOST_COLUMNS = 100
-"""Columns of a sheet that are given."""
+"""Maximum number of columns of a sheet that are shown."""
 
 MOST_ROWS = 100
-"""Rows that are given of those in which words stand."""
+"""Maximum number of matching rows that are shown."""
 
 Row: TypeAlias = Sequence[object]
 
@@ -27,7 +27,7 @@ _NUMBERS = re.compile(r"(\d+)\s*(?:-\s*(\d+))?")
 
 
 class Sheet(msgspec.Struct, frozen=True):
-    """A sheet whose rows are read when they are asked for: how many there are, and those from a number (from 1) on."""
+    """A sheet. `total` is its number of rows; `rows` reads them from a given number on, which counts from 1."""
 
     name: str
     total: int
@@ -35,7 +35,7 @@ class Sheet(msgspec.Struct, frozen=True):
 
 
 class Book(msgspec.Struct, frozen=True):
-    """A workbook: the names of its sheets, and what opens one by its index. `plain` is a table without sheets."""
+    """A workbook: the names of its sheets, and `sheet`, which opens one by index. `plain`: a table without sheets."""
 
     kind: str
     names: Sequence[str]
@@ -44,7 +44,7 @@ class Book(msgspec.Struct, frozen=True):
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """Rows of a sheet, from 1; `last` is 0 for all that there are."""
+    """A range of rows of a sheet, counted from 1. If `last` is 0, it goes to the end."""
 
     index: int
     first: int = 1
@@ -52,7 +52,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def select_rows(book: Book, wanted: Wanted) -> Document:
-    """What is wanted of a workbook. Raises `Unreadable` for sheets or rows that it does not have."""
+    """Return the wanted rows of a workbook. Raises `Unreadable` for sheets or rows that it does not have."""
     chosen = _chosen(book, wanted.pages) if wanted.pages else [Chosen(index) for index in range(len(book.names))]
     if wanted.query:
         return _found(book, wanted, chosen)
@@ -81,7 +81,7 @@ def _numbered(sheet: Sheet, first: int) -> Iterator[tuple[int, Row]]:
 
 
 def _shown(rows: Iterable[tuple[int, Row]], last: int, room: int) -> tuple[str, int]:
-    """A table of rows up to `last` and to `room` characters, and the number of the last row in it."""
+    """Return a table of the rows up to `last`, limited to `room` characters, and the number of the last row in it."""
     lines, width, ended, size, cut = list[list[str]](), 0, 0, 0, False
     for number, row in rows:
         if number > last:
@@ -100,7 +100,7 @@ def _shown(rows: Iterable[tuple[int, Row]], last: int, room: int) -> tuple[str, 
 
 
 def drawn(lines: list[list[str]], width: int) -> str:
-    """Rows, of which the first cell is the number, under the letters of the columns."""
+    """Return a Markdown table of rows, whose first cell is the row number, under the letters of the columns."""
     head = ["row", *map(letters, range(width))]
     filled = [row + [""] * (width + 1 - len(row)) for row in lines]
     return "\n".join(
@@ -109,7 +109,7 @@ def drawn(lines: list[list[str]], width: int) -> str:
 
 
 def letters(column: int) -> str:
-    """The name of a column, from 0: A, Z, AA."""
+    """Return the name of a column, counted from 0: A, Z, AA."""
     said = ""
     column += 1
     while column:
@@ -192,7 +192,7 @@ def _reference(book: Book, one: Chosen) -> str:
 
 
 def _found(book: Book, wanted: Wanted, chosen: Sequence[Chosen]) -> Document:
-    """The rows in which all words stand, under the first row of their sheet."""
+    """Return the rows that contain all words of the query, under the first row of their sheet."""
     _, words = patterns(wanted.query)
     parts, total, shown, room = list[Part](), 0, 0, wanted.limit
     for one in chosen:

@@ -1,4 +1,4 @@
-"""Workbooks of Excel and OpenDocument, by calamine, and comma-separated values."""
+"""Workbooks of Excel and OpenDocument, read by calamine, and comma-separated values."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .document import DAMAGED, ENCRYPTED, Unreadable
 from .tables import Book, Row, Sheet
 
 _LOCKED = re.compile(rb"\x09\x08\x10\x00.{16}\x2f\x00", re.DOTALL)
-"""The beginning of a workbook of Excel 97 and its record FilePass (MS-XLS 2.4.21, 2.4.117)."""
+"""The start of an encrypted Excel 97 workbook: its first record and then FilePass (MS-XLS 2.4.21, 2.4.117)."""
 
 _SNIFFED = 64 << 10
 _DELIMITERS = ",;\t|"
 
 
 def workbook(data: bytes) -> Book:
-    """An xlsx, xlsm, xlsb, xls or ods: values, not formulas, and no macros. A sheet is parsed when it is opened, whole.
+    """Open an xlsx, xlsm, xlsb, xls or ods: values, not formulas, and no macros. Opening a sheet parses all of it.
 
     Raises `Unreadable`.
     """
@@ -51,7 +51,7 @@ def workbook(data: bytes) -> Book:
 
 
 def separated(data: bytes, tabs: bool = False) -> Book:
-    """Values parted by commas, semicolons, tabs or bars (RFC 4180), whichever it is. Raises `Unreadable`."""
+    """Open comma-separated values (RFC 4180), or those with semicolons, tabs or bars. Raises `Unreadable`."""
     if b"\0" in data[:8192] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise Unreadable("is no table: it is binary")
     text = text_of(data)
@@ -69,7 +69,7 @@ def separated(data: bytes, tabs: bool = False) -> Book:
 
 
 def _delimiter(head: str) -> str:
-    """The delimiter that parts the first lines most evenly."""
+    """Return the delimiter with the highest minimum count in the first 20 lines."""
     lines = [line for line in head.splitlines()[:20] if line]
     if not lines:
         return ","

@@ -1,4 +1,4 @@
-"""What is text already: HTML, LaTeX, notebooks, and any other text."""
+"""Files that are text: HTML, LaTeX, notebooks, and any other text."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .markup import flat, html, markdown_of, table, tidy, title_of
 from .selecting import Texts, sections
 
 MOST_HTML = 2_000_000
-"""Characters of a page that are parsed."""
+"""Maximum characters of a page that are parsed."""
 
 LONGEST_OUTPUT = 5_000
-"""Characters of one output of a cell that are given."""
+"""Maximum characters of one output of a cell; the rest is cut."""
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
 
 
 def page(data: bytes) -> Texts:
-    """A page of HTML, parted at its headings. No script runs, and nothing is loaded."""
+    """Return a page of HTML, split at its headings. No script runs, and nothing is loaded."""
     source = text_of(data, markup=True)
     tree = html(source[:MOST_HTML])
     title = title_of(tree)
@@ -32,7 +32,7 @@ def page(data: bytes) -> Texts:
 
 
 def plain(data: bytes) -> Texts:
-    """Any text, parted at headings of Markdown. Raises `Unreadable` for what is none."""
+    """Return any text, split at headings of Markdown. Raises `Unreadable` if it is binary."""
     text = text_of(data)
     if "\0" in text[:8192]:
         raise Unreadable(
@@ -43,7 +43,7 @@ def plain(data: bytes) -> Texts:
 
 
 def notebook(data: bytes) -> Texts:
-    """The cells of a Jupyter notebook (nbformat 4), with the texts of their outputs. Raises `Unreadable`."""
+    """Return the cells of a Jupyter notebook (nbformat 4), with the text of their outputs. Raises `Unreadable`."""
     try:
         found = json.loads(data)
         cells = found["cells"]
@@ -77,7 +77,7 @@ def _cell(found: dict[str, Any], language: str) -> Iterator[str]:
 
 
 def latex(data: bytes) -> Texts:
-    """LaTeX as text with headings and tables; no macro of the file is expanded, and no other file is read."""
+    """Return LaTeX as text with headings and tables. No macro of the file is expanded, and no other file is read."""
     from pylatexenc.latex2text import EnvironmentTextSpec, LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 
     known = get_default_latex_context_db()
@@ -108,7 +108,7 @@ def _heading(level: int) -> Any:
 
 
 def _tabular(node: Any, l2tobj: Any) -> str:
-    """A table of LaTeX: rows end with two backslashes, cells with an ampersand."""
+    """Return a LaTeX table as Markdown. Rows end with two backslashes, cells with an ampersand."""
     source = "".join(each.latex_verbatim() for each in node.nodelist if each is not None)
     source = re.sub(
         r"\\(?:hline|toprule|midrule|bottomrule|endhead|centering)\b|\\c(?:line|midrule)\{[^}]*\}", "", source

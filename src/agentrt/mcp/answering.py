@@ -1,4 +1,4 @@
-"""`Answers`: what a server asks and says of its own accord, and the calls on whose behalf it is answered."""
+"""`Answers`: handles the requests and notifications of a server, on behalf of the calls that are running."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ MOST_LINES = 200
 """Lines of a server's log that are kept."""
 
 LONGEST_LINE = 2000
-"""Characters of one."""
+"""Maximum characters of one line."""
 
 REFUSED = -1
-"""The code for what a user does not want (as the specification's example has it)."""
+"""The error code of a request that the user declines (as in the specification's example)."""
 
 Progress = Callable[[float, float | None, str | None], None]
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who makes a call: `told` how far it has come and what is `logged`, and asked what the server asks a person.
+    """The caller of a tool: callbacks for its progress (`told`), log lines (`logged`) and the server's requests.
 
-    `server` is what the caller calls the server, and `timeout` the seconds that it waits: a connection may be shared by
-    some who configured it differently. Without them those of the connection hold.
+    `server` is the caller's name for the server, `timeout` the seconds that it waits. Callers that share a connection
+    may have configured these differently. By default those of the connection hold.
 
-    `asked` takes a message, the schema of a form and an address, and gives a verdict and what was filled in. `sampled`
-    takes what a person is asked, and the messages that the conversation's model answers; it gives its words and its
-    name. Both give None where a person does not want that, and are None where there is nobody to ask.
+    `asked` takes a message, the schema of a form and an address; it returns a verdict and the values of the form.
+    `sampled` takes the question to the person and the messages for the conversation's model; it returns the model's
+    text and name. Both return None if the person declines, and are None if there is nobody to ask.
     """
 
     server: str = ""
@@ -50,13 +50,13 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class Call:
-    """A call that runs: who makes it, and the seconds that it may take."""
+    """A running call: its caller, and its time limit in seconds."""
 
     def __init__(self, caller: Caller, timeout: float) -> None:
         self.caller, self.timeout, self.limit = caller, timeout, anyio.CancelScope()
 
     def count(self) -> None:
-        """Its time begins to run."""
+        """Start the time limit, or start it again."""
         self.limit.deadline = anyio.current_time() + self.timeout
 
 
@@ -65,14 +65,14 @@ _running: ContextVar[Call | None] = ContextVar("mcp_call", default=None)
 
 
 class Answers:
-    """A server that asks is answered by the call that runs. Where those of several conversations run it cannot be told
-    which one is meant, so nobody is asked.
+    """Answers a server's requests for the call that is running. If several calls run and the request does not come in
+    the task of one of them, it is unknown which one is meant, so nobody is asked.
     """
 
     def __init__(self) -> None:
         self._calls: list[Call] = []
         self.workspaces: list[str] = []
-        """Those of the conversations that use the server, as its roots."""
+        """The workspaces of the conversations that use the server: its roots."""
         self.lines = deque[str](maxlen=MOST_LINES)
         """The last lines of the server's log."""
         self.stale = anyio.Event()
@@ -81,21 +81,21 @@ class Answers:
 
     @property
     def rested(self) -> float:
-        """Seconds since the last call has ended; 0 while one runs."""
+        """Seconds since the last call ended; 0 while one runs."""
         return 0.0 if self._calls else anyio.current_time() - self._ended
 
     def begin(self, call: Call) -> None:
-        """A call runs from now on, in the task that says so."""
+        """Note that a call begins, in the current task."""
         self._calls.append(call)
         _running.set(call)
 
     def end(self, call: Call) -> None:
-        """It does not any more."""
+        """Note that a call has ended."""
         self._calls.remove(call)
         self._ended = anyio.current_time()
 
     async def heard(self, message: Any) -> None:
-        """What the server says of its own accord."""
+        """Handle a notification of the server."""
         from mcp_types import ToolListChangedNotification
 
         if isinstance(message, ToolListChangedNotification):
@@ -103,7 +103,7 @@ class Answers:
         await anyio.lowlevel.checkpoint()
 
     async def logged(self, message: Any) -> None:
-        """A line of the server's log; who calls it alone sees it, too."""
+        """Keep a line of the server's log, and show it to the caller if it is known which call is meant."""
         said = message.data if isinstance(message.data, str) else msgspec.json.encode(message.data).decode()
         line = sound(f"{message.level}: {said}")[:LONGEST_LINE]
         self.lines.append(line)
@@ -112,7 +112,7 @@ class Answers:
         await anyio.lowlevel.checkpoint()
 
     async def elicited(self, context: Any, params: Any) -> Any:
-        """What a person answers to the server. The time that this takes does not count for the call."""
+        """Return a person's answer to the server. Meanwhile the time limit of the call is suspended."""
         from mcp_types import INVALID_PARAMS, ElicitResult, ErrorData
 
         await anyio.lowlevel.checkpoint()
@@ -133,7 +133,7 @@ class Answers:
         return ElicitResult(action=verdict, content=filled)  # type: ignore[arg-type]
 
     async def sampled(self, context: Any, params: Any) -> Any:
-        """What the model of the conversation says whose call runs, where a person wants that."""
+        """Return the answer of the calling conversation's model, if a person allows that."""
         from mcp_types import CreateMessageResult, ErrorData, TextContent
 
         await anyio.lowlevel.checkpoint()
@@ -149,7 +149,7 @@ class Answers:
         )
 
     async def roots(self, context: Any) -> Any:
-        """The workspaces of those who use it."""
+        """Return the workspaces of the conversations that use the server."""
         from mcp_types import ListRootsResult, Root
 
         await anyio.lowlevel.checkpoint()
@@ -158,8 +158,8 @@ class Answers:
 
     @property
     def _meant(self) -> Call | None:
-        """The call on whose behalf the server asks: that of this task, as the newest revision has it, or the only one
-        that runs.
+        """The call that the server's request belongs to: the one of this task, as in the newest revision of the
+        protocol, else the only one that runs.
         """
         if (here := _running.get()) is not None and here in self._calls:
             return here
@@ -167,7 +167,7 @@ class Answers:
 
     @contextmanager
     def _not_counted(self, call: Call) -> Iterator[None]:
-        """Time that does not count for a call."""
+        """Suspend the time limit of a call. It starts again afterwards."""
         call.limit.deadline = float("inf")
         try:
             yield

@@ -1,4 +1,4 @@
-"""What people ask of a conversation's MCP servers."""
+"""Requests of a person about a conversation's MCP servers."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from .status import LoginAddress, ServerList, ServerStatus
 
 
 class ListServers(msgspec.Struct, frozen=True):
-    """How do they stand?"""
+    """A request for the status of all servers."""
 
 
 class ConnectServer(msgspec.Struct, frozen=True):
-    """Try again to connect to one that is down."""
+    """A request to connect again to a server that is down."""
 
     name: str
 
 
 class LogIn(msgspec.Struct, frozen=True):
-    """At which address does a person log in, and come back from to `redirect`?"""
+    """A request for the address at which a person logs in. The browser comes back to `redirect`."""
 
     name: str
     redirect: str
     proof: str = ""
-    """The value that the browser shows when it comes back; "": none."""
+    """The value that the browser shows when it comes back, "" for none."""
 
 
 class FinishLogin(msgspec.Struct, frozen=True):
-    """End a login by the address that a browser has come back to."""
+    """A request to finish a login, with the address that the browser has come back to."""
 
     name: str
     address: str
 
 
 class LogOut(msgspec.Struct, frozen=True):
-    """Forget the tokens of a login."""
+    """A request to delete the tokens of a login."""
 
     name: str
 

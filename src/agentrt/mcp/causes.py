@@ -1,29 +1,29 @@
-"""Why a connection has failed, in words. Pure."""
+"""`cause_of`: why a connection failed, in words. Pure."""
 
 from __future__ import annotations
 
 from ..specs.content import sound
 
 LONGEST = 500
-"""Characters of a cause that are told."""
+"""Maximum characters of a cause."""
 
 
 def innermost(error: BaseException) -> BaseException:
-    """The first error of a group, which may stand in others."""
+    """Return the first error of a group of errors, which may be nested; any other error itself."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def is_invalid(error: BaseException) -> bool:
-    """Whether an answer was not what was asked for, or no message, as the library or pydantic says."""
+    """Return whether the library or pydantic reports an answer of the wrong type, or an invalid message."""
     if type(error).__name__ == "MCPError" and str(error).startswith("Failed to parse "):
         return True
     return isinstance(error, ValueError) and type(error).__module__.startswith("pydantic")
 
 
 def cause_of(error: BaseException) -> str:
-    """The innermost cause of an error, and what to do about it."""
+    """Return the innermost cause of an error in words, with what to do about it."""
     error = innermost(error)
     if type(error).__name__ == "MCPError" and str(error) == "Connection closed":
         return "it has closed the connection"

@@ -1,4 +1,4 @@
-"""`Connection`: the one owner of a session with a server. Others ask it, and its death is told to those who use it."""
+"""`Connection`: the one owner of a session with a server. Other tasks call through it and learn when it ends."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
-"""Seconds before a server that went away is tried again; the wait doubles."""
+"""First and longest wait in seconds before reconnecting to a server that went away; it doubles."""
 
 _CLOSED, _CLOSED_WORDS = -32000, ("Connection closed", "SSE stream ")
-"""The code and the first words of the library's error for a closed connection; a server may have the code, too."""
+"""The code and first words of the library's error for a closed connection; a server may use the same code."""
 
 _URLS_WANTED = -32042
-"""The code of a server for a call that a person has to open addresses for first (MCP 2025-11-25, "Elicitation")."""
+"""A server's error code for a call that needs a person to open addresses first (MCP 2025-11-25, "Elicitation")."""
 
 MOST_VISITS = 3
-"""How often a person is asked to open addresses for one call."""
+"""Maximum number of times that a person is asked to open addresses for one call."""
 
 
 class _UrlsWanted(ToolError):
-    """Raised for a call that a person has to open addresses for, each with why."""
+    """Raised for a call that needs a person to open addresses; `urls` has a reason and an address each."""
 
     def __init__(self, urls: Sequence[tuple[str, str]]) -> None:
         super().__init__("a person has to open an address first")
@@ -55,16 +55,16 @@ def _urls_of(data: Any) -> list[tuple[str, str]]:
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """How a connection stands: what the server has, or why there is no server."""
+    """The state of a connection: what the server offers, or why it is not available."""
 
     listed: Listed = Listed()
     problem: str = ""
     number: int = 0
     """Grows with each change."""
     protocol: str = ""
-    """The revision of the protocol that was agreed on."""
+    """The negotiated revision of the protocol."""
     has_session: bool = True
-    """Whether the server keeps something of those who use the connection."""
+    """Whether the server keeps state for the users of the connection."""
 
     @property
     def ready(self) -> bool:
@@ -73,10 +73,10 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 class Connection:
-    """Runs in a task of its own (`run`), which alone holds the session: it connects, says what changes, and connects
-    again with growing waits when the server has gone away.
+    """A connection to a server. A task of its own (`run`) alone holds the session: it connects, publishes changes, and
+    connects again with growing waits when the server has gone away.
 
-    A dying transport may cancel the task that holds it, so that is a task below `run`, and nobody else's.
+    A dying transport may cancel the task that holds it, so that is a task below `run`, never a caller's.
     """
 
     def __init__(self, name: str, server: MCPServer, mark: str = "", tokens: Tokens | None = None) -> None:
@@ -84,7 +84,7 @@ class Connection:
         self.standing = Standing()
         self.answers = Answers()
         self.hiding: list[Tell] = []
-        """Have values masked in the conversations that use it."""
+        """Callbacks that mask values in the conversations that use the connection."""
         self._mark, self._tokens = mark, tokens
         self._transport: Transport | None = None
         self._client: Client | None = None
@@ -95,7 +95,7 @@ class Connection:
         self._tries = 0
 
     def _hide(self, values: Iterable[str]) -> None:
-        """Tell all who use it what nobody is to see."""
+        """Have all conversations that use the connection mask values."""
         values = tuple(values)
         for hides in self.hiding:
             hides(values)
@@ -107,15 +107,15 @@ class Connection:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What the server is shown that nobody else is to see, beside its configuration."""
+        """Secrets that are sent to the server besides those of its configuration."""
         return self._transport.secrets if self._transport is not None else ()
 
     def again(self) -> None:
-        """Try to connect now, and not after the wait."""
+        """Try to connect now, without waiting any longer."""
         self._wanted.set()
 
     async def retried(self) -> Standing:
-        """How it stands after its session has ended, if it has one, and it has tried to connect again."""
+        """End the session, if there is one, try to connect again, and return the state."""
         before = self.standing.number
         self._ended.set()
         self._wanted.set()
@@ -127,7 +127,7 @@ class Connection:
         return self.standing
 
     async def run(self) -> None:
-        """Hold the session until this is cancelled."""
+        """Connect, and connect again when the session ends, until this is cancelled."""
         wait = FIRST_WAIT
         while True:
             begun, self._tries = time.monotonic(), self._tries + 1
@@ -147,7 +147,7 @@ class Connection:
             self._wanted = anyio.Event()
 
     async def changes(self, after: int = 0) -> AsyncIterator[Standing]:
-        """How it stands, each time that it has changed."""
+        """Yield the newest state after each change, beginning with the first one whose number is above `after`."""
         while True:
             if self.standing.number > after:
                 after = self.standing.number
@@ -156,14 +156,14 @@ class Connection:
                 await self._changed.wait()
 
     async def ready(self) -> Standing:
-        """How it stands once it is known, `connect_timeout` seconds from now at most."""
+        """Return the state once it is known, or one with a problem after `connect_timeout` seconds."""
         with anyio.move_on_after(self.server.connect_timeout):
             async for standing in self.changes():
                 return standing
         return Standing(problem=f"it did not answer within {self.server.connect_timeout:g} s")
 
     async def call(self, tool: str, arguments: dict[str, Any], caller: Caller = Caller()) -> CallToolResult:
-        """What a tool of the server answers. Raises `ToolError` that names the server, the cause, and what to do."""
+        """Return the result of a tool. Raises `ToolError` that names the server, the cause, and what to do."""
 
         async def show(progress: float, total: float | None, message: str | None) -> None:
             caller.told(progress, total, message)
@@ -179,7 +179,7 @@ class Connection:
         raise ToolError(f"{tool} of {caller.server or self.name} wants addresses opened again and again")
 
     async def _visited(self, tool: str, urls: Sequence[tuple[str, str]], caller: Caller) -> None:
-        """Have a person open addresses, each with why. Raises `ToolError` where nobody does."""
+        """Have a person open addresses, each with a reason. Raises `ToolError` if nobody does."""
         for message, url in urls:
             given = await caller.asked(message, None, url) if caller.asked is not None else None
             if given is None or given[0] != "accept":
@@ -187,11 +187,11 @@ class Connection:
                 raise ToolError(f"{tool} of {name} needs a person to open {url}, and none did: {message}")
 
     async def read(self, uri: str, caller: Caller = Caller()) -> ReadResourceResult:
-        """What a resource of the server holds. Raises `ToolError`."""
+        """Return the contents of a resource of the server. Raises `ToolError`."""
         return await self._asked(f"reading {uri}", lambda client: client.read_resource(uri), caller)
 
     async def prompt(self, name: str, arguments: dict[str, str], caller: Caller = Caller()) -> GetPromptResult:
-        """What a prompt of the server says. Raises `ToolError`."""
+        """Return a prompt of the server. Raises `ToolError`."""
         return await self._asked(f"the prompt {name}", lambda client: client.get_prompt(name, arguments), caller)
 
     async def _asked(self, what: str, ask: Callable[[Client], Awaitable[T]], caller: Caller) -> T:
@@ -213,7 +213,7 @@ class Connection:
             self.answers.end(call)
 
     def _failed(self, what: str, name: str, error: Exception, ended: anyio.Event) -> ToolError | None:
-        """An error of the server's or the library's in words; None for others, which are told as they are."""
+        """Return an error of the server or the library in words, None for others, which are raised unchanged."""
         from mcp import MCPError
 
         if is_invalid(error):
@@ -229,7 +229,7 @@ class Connection:
         return ToolError(f"{what} of {name} failed: {refusal or sound(error.error.message)[:LONGEST]}")
 
     async def _reached(self, name: str) -> Client:
-        """The session, once there is one again. Raises `ToolError`."""
+        """Connect now and return the session. Raises `ToolError` if there is none."""
         self._wanted.set()
         standing = await self._back()
         if self._client is None:
@@ -237,7 +237,7 @@ class Connection:
         return self._client
 
     async def _back(self) -> Standing:
-        """How it stands after the next try."""
+        """Return the state once there is a session, or the next attempt has failed."""
         tries = self._tries
         with anyio.move_on_after(self.server.connect_timeout):
             async for standing in self.changes():
@@ -247,7 +247,7 @@ class Connection:
         return self.standing
 
     async def _hold(self, end: _End) -> None:
-        """One session, from its beginning to its end."""
+        """Hold one session, from its beginning to its end."""
         transport = self._transport = transport_of(self.server, self._mark, self._tokens, self._hide)
         try:
             with anyio.move_on_after(self.server.connect_timeout) as connecting:
@@ -269,7 +269,7 @@ class Connection:
             self._ended.set()
 
     async def _follow(self, client: Client, ended: anyio.Event) -> bool:
-        """List its tools anew when it says that they have changed, until it ends; whether that is for want of calls."""
+        """List the tools again whenever they have changed, until the session ends. Return whether it was idle."""
         answers, idle = self.answers, False
         async with anyio.create_task_group() as tasks:
 
@@ -290,7 +290,7 @@ class Connection:
         return idle
 
     async def _idle_or(self, ended: anyio.Event) -> bool:
-        """Wait until the session has ended, or nobody has called for a while: whether that is so."""
+        """Wait until the session has ended (False), or had no call for `idle_timeout` seconds (True)."""
         limit = self.server.idle_timeout if self.server.way != "stdio" else None
         if limit is None:
             await ended.wait()
@@ -304,7 +304,7 @@ class Connection:
                 return False
 
     async def _subscribe(self, client: Client) -> None:
-        """Be told of changes where the protocol has a subscription for that: from revision 2026-07-28 on."""
+        """Subscribe to changes of the tools, if the protocol has that: from revision 2026-07-28 on."""
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
         from mcp import MCPError
@@ -312,7 +312,7 @@ class Connection:
         while True:
             try:
                 async with client.listen(tools_list_changed=True) as changes:
-                    self.answers.stale.set()  # what has changed before this stood
+                    self.answers.stale.set()  # for changes before the subscription
                     async for _ in changes:
                         self.answers.stale.set()
             except (ListenNotSupportedError, MCPError):
@@ -337,7 +337,7 @@ class _End:
 async def connected(
     name: str, server: MCPServer, mark: str = "", tokens: Tokens | None = None
 ) -> AsyncIterator[Connection]:
-    """A connection, from when this is entered until it is left."""
+    """Run a connection until the context is left."""
     connection = Connection(name, server, mark, tokens)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connection.run)

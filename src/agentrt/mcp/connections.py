@@ -1,4 +1,4 @@
-"""`Connections`: those of a process to MCP servers, each with one owner task, shared where that is allowed."""
+"""`Connections`: the connections of a process to MCP servers, each with one owner task, shared where allowed."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from .transports import Tell
 
 
 class Whose(msgspec.Struct, frozen=True):
-    """For whom a connection is."""
+    """The conversation that a connection is for."""
 
     conversation: str
     above: str | None = None
     """The conversation that delegates to it."""
     owner: str | None = None
     workspace: str = ""
-    """The directory in which it works."""
+    """The directory that it works in."""
     mark: str = ""
-    """What names the conversation in the environment of its processes."""
+    """The name of the conversation in the environment of its processes."""
 
 
 class Connections:
-    """An async context manager. A process belongs to one conversation and those that it delegates to, unless its server
-    is `shared`: then to an owner. A connection over HTTP is shared by the conversations of an owner, unless the server
-    keeps something of those who use it: then each conversation has its own.
+    """An async context manager. A server's process belongs to one conversation and those that it delegates to, or, if
+    the server is `shared`, to an owner. A connection over HTTP is shared by the conversations of an owner. If the
+    server keeps state for its users, each conversation, with those that it delegates to, has its own.
     """
 
     def __init__(self, tokens: Callable[[str | None], Tokens] | None = None) -> None:
@@ -44,7 +44,7 @@ class Connections:
         self._tasks: TaskGroup | None = None
         self._open: dict[str, _Shared] = {}
         self._roots: dict[str, tuple[str, int]] = {}
-        """By conversation, the one at the top of its tree, and how many servers it uses."""
+        """By conversation: the one at the top of its tree, and how many servers it uses."""
 
     async def __aenter__(self) -> Connections:
         self._tasks = await anyio.create_task_group().__aenter__()
@@ -62,9 +62,9 @@ class Connections:
     async def use(
         self, name: str, server: MCPServer, whose: Whose, hides: Tell = lambda values: None
     ) -> AsyncIterator[Connection]:
-        """A connection to a server whose variables are filled in; the last one who leaves it closes it.
+        """Provide a connection to a server whose variables are filled in. The last user that leaves it closes it.
 
-        `hides` is told what nobody is to see of it, before that is shown to the server.
+        `hides` gets the connection's secrets, to mask them, before they are sent to the server.
         """
         with self._rooted(whose) as root:
             key = await self._agreed_key(name, server, whose, root)
@@ -84,7 +84,7 @@ class Connections:
                         places.remove(whose.workspace)
 
     async def _agreed_key(self, name: str, server: MCPServer, whose: Whose, root: str) -> str:
-        """Under which key a connection is. Whether one over HTTP may be shared is known once it is there."""
+        """Return the key of a connection. Whether one over HTTP may be shared is known only once it is ready."""
         own, common = _key(name, server, ("conversation", root)), _key(name, server, ("owner", whose.owner))
         if server.shared:
             return common
@@ -98,7 +98,7 @@ class Connections:
 
     @contextmanager
     def _rooted(self, whose: Whose) -> Iterator[str]:
-        """The conversation that stands above all others of a tree, as far as they use servers."""
+        """Provide the conversation at the top of the tree, among those that use servers."""
         name, above = whose.conversation, self._roots.get(whose.above or "")
         root, users = self._roots.get(name) or (above[0] if above is not None else name, 0)
         self._roots[name] = (root, users + 1)
@@ -110,13 +110,14 @@ class Connections:
                 self._roots[name] = (root, users - 1)
 
     def tokens(self, owner: str | None) -> Tokens | None:
-        """The tokens of an owner; None where none are kept."""
+        """Return the tokens of an owner, None if none are kept."""
         return self._tokens_of(owner) if self._tokens_of is not None else None
 
     async def begin_login(self, server: MCPServer, owner: str | None, redirect: str, proof: str = "") -> str:
-        """The address at which a person logs in for an owner, and comes back from to `redirect`: see `logins`.
+        """Begin a login for an owner, and return the address that a person opens. The browser comes back to `redirect`:
+        see `logins`.
 
-        Raises `ToolError`, and `ConfigurationError` where no tokens can be kept.
+        Raises `ToolError`, and `ConfigurationError` if no tokens can be kept.
         """
         assert self._tasks is not None
         if (tokens := self.tokens(owner)) is None:
@@ -126,13 +127,13 @@ class Connections:
         )
 
     def again(self, url: str, owner: str | None) -> None:
-        """Have the connections of an owner to an address connect now: somebody has logged in there."""
+        """Have an owner's connections to an address connect now, after a login there."""
         for shared in self._open.values():
             if shared.owner == owner and shared.connection.server.url == url:
                 shared.connection.again()
 
     def _began(self, key: str, name: str, server: MCPServer, whose: Whose, root: str) -> _Shared:
-        """The connection under a key, which is begun where there is none."""
+        """Return the connection under a key; begin it if there is none."""
         assert self._tasks is not None
         shared = self._open.get(key)
         if shared is None:
@@ -143,7 +144,7 @@ class Connections:
 
 
 class _Shared:
-    """A connection and how many use it."""
+    """A connection and its number of users."""
 
     def __init__(self, connection: Connection, root: str, owner: str | None, left: Callable[[], object]) -> None:
         self.connection, self.root, self.owner = connection, root, owner
@@ -166,8 +167,8 @@ class _Shared:
 
 
 def _key(name: str, server: MCPServer, scope: tuple[str, str | None]) -> str:
-    """What those have in common who share a connection: a process and its name, or an address and what is shown to it.
-    Which tools are offered, and how long each waits for a call, is for each to say.
+    """Return the key that the users of a connection have in common: a process's name and configuration, or an address
+    and the headers and credentials for it. Over HTTP, each user has its own tools and time limits.
     """
     same = (name, server) if server.way == "stdio" else (server.way, server.url, server.headers, server.credentials)
     return sha256(msgspec.json.encode((scope, same), order="deterministic")).hexdigest()

@@ -1,4 +1,4 @@
-"""A server's tools as the model and the log see them. Pure."""
+"""`definitions`: a server's tools as the model and the log see them. Pure."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from mcp_types import Tool
 
 LONGEST_DESCRIPTION = 4096
-"""Characters of a tool's description that the model is shown."""
+"""Maximum characters of a tool's description; the rest is cut."""
 
 LONGEST_SCHEMA = 64 << 10
-"""Bytes of the schema of a tool's arguments."""
+"""Maximum bytes of the schema of a tool's arguments."""
 
 MOST_TOOLS = 1000
-"""Tools of one server."""
+"""Maximum number of tools of one server."""
 
 READ = "read_resource"
-"""What the tool is called that reads the resources of a server, with its name before that."""
+"""The name of the tool that reads a server's resources; the server's name is put before it."""
 
 LABELS: tuple[Label, ...] = ("mcp",)
-"""Where the results of a server's tools come from."""
+"""The labels of the results of a server's tools: where they come from."""
 
 
 def definitions(
@@ -43,9 +43,9 @@ def definitions(
     resources: Sequence[Any] = (),
     kept: Mapping[str, str] = {},
 ) -> tuple[ToolDefinition, ...]:
-    """The tools that are offered of those of a server, under names that are not `taken`; one that reads its `resources`
-    is among them, where there are any. Those that were offered before have the names that were `kept`, by the server's
-    own; "" is that of the reader. A tool without a name, or with a schema that is too long, is left out.
+    """Return the tools of a server that are offered, under names that are not `taken`. If the server has `resources`,
+    they include a tool that reads these. A tool that was offered before has the name in `kept`, by the server's own
+    name; that of the reader is under "". A tool without a name, or with a schema that is too long, is left out.
     """
     found = {
         tool.name: tool
@@ -63,7 +63,7 @@ def definitions(
 
 
 def _reader(server: str, name: str) -> ToolDefinition:
-    """A tool that reads what a server has to read. It has none of the server's words: they may change unseen."""
+    """Return a tool that reads resources. It has no text from the server, which could change unnoticed."""
     return ToolDefinition(
         name=name,
         description=f"Read a resource of {server} by its URI; without one, list what there is to read.",
@@ -76,7 +76,7 @@ def _reader(server: str, name: str) -> ToolDefinition:
 
 
 def listed_resources(resources: Sequence[Any]) -> str:
-    """The resources of a server, a line each."""
+    """Return the resources of a server, one a line."""
     lines = [sound(f"{getattr(one, 'uri', None) or one.uri_template}: {one.title or one.name}") for one in resources]
     return "\n".join(lines) or "There is nothing to read."
 
@@ -104,7 +104,7 @@ def _definition(server: str, name: str, tool: Tool) -> ToolDefinition:
 
 
 def _parameters(given: dict[str, Any]) -> dict[str, Any]:
-    """A schema of arguments as every provider takes it: of an object that has `properties`."""
+    """Return a schema of arguments that every provider accepts: of an object that has `properties`."""
     schema = {name: value for name, value in given.items() if name not in ("$schema", "$id")}
     schema["type"] = "object"
     if not isinstance(schema.get("properties"), dict):
@@ -113,7 +113,7 @@ def _parameters(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def digest(definition: ToolDefinition) -> str:
-    """SHA-256, in hexadecimal, of all that a tool says of itself: where that changes a person is shown it."""
+    """Return the hexadecimal SHA-256 of all that a tool says of itself. If it changes, a person is shown the tool."""
     said = {
         "name": definition.remote,
         "description": definition.description,

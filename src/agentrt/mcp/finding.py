@@ -1,4 +1,4 @@
-"""Which of many tools a query is about: by full text search, which SQLite has. Pure."""
+"""`found`: the tools that match a query, by the full text search of SQLite. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import msgspec
 from ..specs import ToolDefinition
 
 WEIGHTS = (8.0, 3.0, 1.0)
-"""Of words in the name, the description and the names of the parameters."""
+"""Weights of words in the name, the description and the names of the parameters."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 def found(query: str, tools: Sequence[ToolDefinition], limit: int) -> tuple[ToolDefinition, ...]:
-    """The tools that fit a query, the best first; those that it names exactly come before all others."""
+    """Return the tools that match a query, the best first. Tools that it names exactly come before all others."""
     words = re.findall(r"[\w-]+", query)
     exact = [tool for tool in tools if tool.name in words]
     others = (tools[number] for number in _ranked(" ".join(words), tools))
@@ -44,5 +44,5 @@ def _texts(tool: ToolDefinition) -> tuple[str, str, str]:
 
 
 def _words(name: str) -> str:
-    """The words of a name such as `createIssue` or `create_issue`; of others the letters and digits."""
+    """Return the words of a name such as `createIssue` or `create_issue`; if not ASCII, its runs of word characters."""
     return " ".join(_WORD.findall(name)) if name.isascii() else " ".join(re.findall(r"\w+", name))

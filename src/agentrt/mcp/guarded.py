@@ -1,7 +1,7 @@
-"""`Guarded`: HTTP to a server, and to no private address that it points to. Heavy, so imported when it is needed.
+"""`Guarded`: HTTP to a server, but not to private addresses that it points to. Heavy, so imported when it is needed.
 
-A document of discovery names the addresses of the authorization server, and a server that nobody knows may name those
-of this network in it, or names that stand for them.
+A discovery document names the addresses of the authorization server. An untrusted server may put addresses of this
+network in it, or names that stand for them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ..network.addresses import PORTS, AddressRefused, Guard, HostUnknown
 from ..network.pinning import send, transport
 
 LONGEST_ANSWER = 64 << 20
-"""Bytes of one answer, but for a stream of events, which has this bound for each."""
+"""Maximum bytes of one answer, and of each event in a stream of events (except with the transport "sse")."""
 
 
 class Guarded(httpx2.AsyncBaseTransport):
-    """Requests to where the server is are sent as they are. Another host is looked up first, and asked at the address
-    that was found, so that its name cannot mean another one meanwhile.
+    """A transport that sends requests to the server's own origin as they are. Another host is looked up and checked
+    first, and the request goes to the address that was found, so that the name cannot change its address meanwhile.
     """
 
     def __init__(self, url: str) -> None:
@@ -28,20 +28,22 @@ class Guarded(httpx2.AsyncBaseTransport):
         self._own = given
         self._inner, self._guard = transport(given), Guard()
         self.ended = anyio.Event()
-        """Set when the server says that there is no such session."""
+        """Set when the server no longer knows the session."""
         self.refusal = ""
-        """What the last answer says that was an error of HTTP, and what to do."""
+        """The HTTP error of the last POST, with what to do; "" if it had none."""
         self.has_session = False
-        """Whether the server has given a session id: it keeps something of those who use it."""
+        """Whether the server has given a session id, so that it keeps state for its users."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Raises `ConnectError` for a private address of another host, and `ReadError` for an endless answer."""
+        """Send a request. Raises `ConnectError` if another host is unknown or has a private address. Reading an answer
+        that is too long raises `ReadError`.
+        """
         response = await self._sent(request)
         if request.method == "POST":
             self.refusal = _refusal(response.status_code)
         self.has_session = self.has_session or "mcp-session-id" in response.headers
         if response.status_code == 404 and "mcp-session-id" in request.headers:
-            self.ended.set()  # the server has forgotten the session: another one is begun
+            self.ended.set()  # the server has forgotten the session: a new one is begun
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Bounded(response.stream)
@@ -61,7 +63,7 @@ class Guarded(httpx2.AsyncBaseTransport):
 
 
 def _refusal(status: int) -> str:
-    """An error of HTTP in words, with what to do (RFC 9110, 15.5); "" for none."""
+    """Return an HTTP error in words, with what to do (RFC 9110, 15.5); "" if the status is not an error."""
     if status < 400:
         return ""
     hint = next((hint for codes, hint in _HINTS if status in codes), "")
@@ -78,7 +80,7 @@ _HINTS = (
 
 
 async def check_public(url: str, own: str) -> None:
-    """Raises `ConnectError` for an address that is neither public nor of the host of `own`, and for no web address."""
+    """Raise `ConnectError` if a URL is not a web address, or is neither public nor on the server at `own`."""
     given = httpx2.URL(url)
     if given.scheme not in ("http", "https"):
         raise httpx2.ConnectError(f"the server points to {url!r}, which is no web address")
@@ -90,7 +92,7 @@ async def check_public(url: str, own: str) -> None:
 
 
 def _is_own(url: httpx2.URL, own: httpx2.URL) -> bool:
-    """Whether an address is where the server is: its origin, or its host where that is this machine by name."""
+    """Return whether a URL is on the server: the same origin, or, if the host is this machine, the same host."""
     if (url.scheme, url.host, url.port) == (own.scheme, own.host, own.port):
         return True
     return url.host == own.host and url.host in ("localhost", "127.0.0.1", "::1")

@@ -1,4 +1,4 @@
-"""Secrets that stand in the configuration of MCP servers: the log has their names in their place."""
+"""Replaces secrets in the configuration of MCP servers by names, so that the log has only these."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUERY = re.compile(r"([?&])([^=&#]+)=([^&#]+)")
 
 
 def hide_secrets(agent: Agent, secrets: SecretRegistry) -> Agent:
-    """The agent, whose servers have their secrets from a conversation's."""
+    """Move the secrets of an agent's servers to a conversation's `secrets`, and return the agent without them."""
     agents = {name: hide_secrets(other, secrets) for name, other in agent.agents.items()}
     if any(agents[name] is not other for name, other in agent.agents.items()):
         agent = msgspec.structs.replace(agent, agents=agents)
@@ -28,7 +28,7 @@ def hide_secrets(agent: Agent, secrets: SecretRegistry) -> Agent:
 
 
 def hide_in(told: Resolved, secrets: SecretRegistry) -> Resolved:
-    """An agent and the offers of its files: their servers have their secrets from a conversation's."""
+    """Do the same for an agent and the offers of its files."""
     offers = []
     for offer in told.event.offers:
         servers = _hidden(offer.servers, secrets)
@@ -38,7 +38,7 @@ def hide_in(told: Resolved, secrets: SecretRegistry) -> Resolved:
 
 
 def _hidden(servers: Mapping[str, MCPServer], secrets: SecretRegistry) -> dict[str, MCPServer] | None:
-    """The servers without their secrets, which are a conversation's from then on; None where they have none."""
+    """Move the servers' secrets to a conversation's. Return the servers without them, None if they have none."""
     made, given = without_secrets(servers, secrets.names)
     secrets.update(given)
     return made if given else None
@@ -47,10 +47,10 @@ def _hidden(servers: Mapping[str, MCPServer], secrets: SecretRegistry) -> dict[s
 def without_secrets(
     servers: Mapping[str, MCPServer], taken: Collection[str] = ()
 ) -> tuple[dict[str, MCPServer], dict[str, str]]:
-    """The servers with `${NAME}` for their secrets, and those by NAME; none of the names is `taken`.
+    """Return the servers with `${NAME}` in place of their secrets, and the secrets by NAME. No name is in `taken`.
 
-    Secrets are those of `auth`, and what looks like one in `env` and `headers`, in arguments such as `--token=...`, and
-    in the login and the query of an address.
+    Secrets are those of `auth`, the login in an address, and values that look like secrets in `env`, in `headers`, in
+    arguments such as `--token=...` and in the query of an address.
     """
     secrets: dict[str, str] = {}
 
@@ -59,7 +59,7 @@ def without_secrets(
             return value
         base = name = re.sub(r"[^A-Z0-9_]", "_", f"MCP_{place}".upper())
         number = 2
-        while name in secrets or name in taken:  # another server's, whose name is alike
+        while name in secrets or name in taken:  # the name is in use, perhaps by a server with a similar name
             name, number = f"{base}_{number}", number + 1
         secrets[name] = value
         return f"${{{name}}}"
@@ -109,7 +109,7 @@ def without_secrets(
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether the value of a header, a variable or an option says who asks."""
+    """Return whether the value of a header, a variable or an option is a credential."""
     return looks_secret(name.replace("-", "_"), value) or (
         AUTHORIZES.search(name) is not None and not is_setting(value)
     )

@@ -1,4 +1,4 @@
-"""What a server has: its tools, resources and prompts, as it lists them."""
+"""`Listed`: the tools, resources and prompts that a server lists."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 MOST_PROMPTS, LONGEST_NAME = 200, 200
 
 MOST_PAGES = 100
-"""Pages of a list of tools that are read."""
+"""Maximum number of pages of a list of tools that are read."""
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """The tools and resources are the library's objects."""
+    """The lists of a server. The tools and resources are the library's objects."""
 
     tools: tuple[Any, ...] = ()
     resources: tuple[Any, ...] = ()
-    """The first of its resources, and its templates of resources."""
+    """Its resources and its resource templates: the first page of each list."""
     prompts: tuple[str, ...] = ()
-    """The names of its first prompts."""
+    """The names of its first prompts, at most `MOST_PROMPTS`."""
 
 
 async def listed(client: Client) -> Listed:
-    """All that a server has. Raises `MCPError` where it cannot list its tools."""
+    """Return all that a server lists. Raises `MCPError` if it cannot list its tools."""
     return Listed(await tools_of(client), await _resources_of(client), await _prompts_of(client))
 
 
 async def tools_of(client: Client) -> tuple[Tool, ...]:
-    """All tools of a server that can be called; not those that run as tasks of the protocol alone (MCP 2025-11-25,
-    "Tasks"). Raises `MCPError`.
+    """Return the tools of a server that can be called, without those that run only as tasks of the protocol (MCP
+    2025-11-25, "Tasks"). Raises `MCPError`.
     """
     found: list[Tool] = []
     cursor: str | None = None
@@ -51,7 +51,7 @@ async def tools_of(client: Client) -> tuple[Tool, ...]:
 
 
 async def _resources_of(client: Client) -> tuple[Any, ...]:
-    """None where it has none, or cannot say."""
+    """Return the resources and templates of a server; () if it has none or cannot list them."""
     from mcp import MCPError
 
     if client.server_capabilities.resources is None:

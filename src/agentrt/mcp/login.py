@@ -22,7 +22,7 @@ LONGEST = 600.0
 
 
 class Redirected(msgspec.Struct, frozen=True):
-    """What a browser brings back from the authorization server."""
+    """The parameters that a browser brings back from the authorization server."""
 
     code: str = ""
     state: str = ""
@@ -31,14 +31,14 @@ class Redirected(msgspec.Struct, frozen=True):
 
     @staticmethod
     def read(query: str) -> Redirected:
-        """From the query of the address that the browser was sent to."""
+        """Return the parameters in the query of the address that the browser was sent to."""
         given = {name: values[0] for name, values in parse_qs(query).items()}
         error = " ".join(given[name] for name in ("error", "error_description") if name in given)
         return Redirected(given.get("code", ""), given.get("state", ""), given.get("iss"), error)
 
 
 class Person(msgspec.Struct, frozen=True):
-    """Who logs in: is shown an address, and comes back to `redirect`, of which `answered` tells."""
+    """A person who logs in: `show` shows an address, and `answered` waits for the browser to come to `redirect`."""
 
     redirect: str
     show: Callable[[str], Awaitable[None]]
@@ -46,17 +46,17 @@ class Person(msgspec.Struct, frozen=True):
 
 
 def without(words: str, way: Any) -> str:
-    """Words without what was shown to the server: it may have said it again."""
+    """Return words with the secrets masked that were sent to the server, which may have repeated them."""
     for secret in way.secrets:
         words = words.replace(secret, HIDDEN)
     return words
 
 
 async def log_in(server: MCPServer, tokens: Tokens, person: Person) -> None:
-    """Have a person log in at a server whose variables are filled in; its tokens are held from then on.
+    """Have a person log in at a server whose variables are filled in, and keep the tokens.
 
-    Raises `ToolError` that says why there are none, and `ConfigurationError` where there is no login, or they cannot be
-    kept.
+    Raises `ToolError` that says why there are none, and `ConfigurationError` if the server takes no login or the tokens
+    cannot be kept.
     """
     if not server.logs_in:
         what = "it is a program of this machine" if server.command else "its configuration gives other credentials"

@@ -1,4 +1,4 @@
-"""`Logins`: those that wait for a browser to come back to a server of ours."""
+"""`Logins`: logins that wait for a browser to come back to our server."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .login import Person, Redirected, log_in
 from .tokens import Tokens
 
 MOST = 10
-"""Logins of one owner that wait at once."""
+"""Maximum number of waiting logins of one owner."""
 
 
 class Logins:
-    """A login is begun, shown to a person as an address, and ended by what the browser brings back, by its `state`."""
+    """The logins in progress. A person opens a login's address; the browser brings its `state` back, which ends it."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, _Login] = {}
-        """By the state in its address."""
+        """By the `state` in its address."""
         self._begun: list[str | None] = []
-        """The owner of each that has begun."""
+        """The owner of each login in progress."""
 
     async def begin(
         self,
@@ -38,9 +38,9 @@ class Logins:
         then: Callable[[], None],
         proof: str = "",
     ) -> str:
-        """The address that a person is to open; `then` is called once somebody has logged in.
+        """Begin a login and return the address that a person opens. `then` is called after the login.
 
-        Raises `ToolError` that says why there is none, and `ConfigurationError` where no tokens can be kept.
+        Raises `ToolError` that says why there is none, and `ConfigurationError` if no tokens can be kept.
         """
         if self._begun.count(owner) >= MOST:
             raise ToolError("too many logins wait already: end one, or try again in ten minutes")
@@ -60,7 +60,7 @@ class Logins:
             except Exception as error:
                 waits = login.ended if login.url.done() else login.url
                 waits.set_exception(error if isinstance(error, AgentrtError) else ToolError(cause_of(error)))
-                waits.exception()  # it is told, whether or not somebody waits
+                waits.exception()  # retrieved here, in case nobody waits
             finally:
                 self._begun.remove(owner)
                 self._waiting = {state: other for state, other in self._waiting.items() if other is not login}
@@ -69,9 +69,9 @@ class Logins:
         return await asyncio.shield(login.url)
 
     async def finish(self, found: Redirected, proof: str) -> None:
-        """End the login that a browser comes back from, which shows that it was begun there.
+        """Finish the login that a browser comes back from. `proof` shows that this browser began it.
 
-        Raises `ToolError` where it failed, or is not known.
+        Raises `ToolError` if the login fails, is unknown or was begun elsewhere.
         """
         login = self._waiting.get(found.state)
         if login is not None and not compare_digest(login.proof.encode(), proof.encode()):
@@ -79,7 +79,7 @@ class Logins:
         await self._finish(login, found)
 
     async def finish_for(self, owner: str | None, found: Redirected) -> None:
-        """End a login of an owner, who says where the browser came back. Raises `ToolError` as `finish` does."""
+        """Finish a login of an owner, who passes on what the browser brought. Raises `ToolError` like `finish`."""
         login = self._waiting.get(found.state)
         await self._finish(login if login is not None and login.owner == owner else None, found)
 

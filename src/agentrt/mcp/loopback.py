@@ -20,7 +20,10 @@ _SAID = b"<!doctype html><meta charset=utf-8><title>agentrt</title><p>You can cl
 
 @asynccontextmanager
 async def loopback(port: int = 0) -> AsyncIterator[tuple[str, Callable[[], Awaitable[Redirected]]]]:
-    """The address to come back to, and what waits for that. Raises `ConfigurationError` for a port that is taken."""
+    """Provide the address to come back to, and a function that waits for that.
+
+    Raises `ConfigurationError` if the port is taken.
+    """
     loop = asyncio.get_running_loop()
     came: asyncio.Future[Redirected] = loop.create_future()
 
@@ -44,7 +47,7 @@ async def loopback(port: int = 0) -> AsyncIterator[tuple[str, Callable[[], Await
             loop.call_soon_threadsafe(tell, Redirected.read(address.query))
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing: the address has a code in it."""
+            """Log nothing, because the address contains a code."""
 
     try:
         server = ThreadingHTTPServer(("127.0.0.1", port), Handler)

@@ -1,4 +1,4 @@
-"""Words of a message that stand for something of a server: `@server:uri`, and `/server:prompt name=value`. Pure."""
+"""Mentions in a message: a resource, `@server:uri`, or a prompt, `/server:prompt name=value`. Pure."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import shlex
 from collections.abc import Collection
 
 MOST = 10
-"""Resources that one message names."""
+"""Maximum number of resources that one message names."""
 
 _RESOURCE = re.compile(r"(?<!\S)@([A-Za-z0-9][\w.-]*):(\S+)")
 _PROMPT = re.compile(r"\s*/([A-Za-z0-9][\w.-]*):([\w./-]+)(?:\s+(.*))?", re.DOTALL)
 
 
 def resources_in(text: str, servers: Collection[str]) -> tuple[tuple[str, str], ...]:
-    """The resources that a text names, each as a server and a URI; the same one once."""
+    """Return the resources that a text names, each once, as a server and a URI."""
     found = ((match[1], match[2].rstrip(".,;:!?)'\"")) for match in _RESOURCE.finditer(text))
     return tuple(dict.fromkeys((server, uri) for server, uri in found if server in servers and uri))[:MOST]
 
 
 def prompt_in(text: str, servers: Collection[str]) -> tuple[str, str, dict[str, str]] | None:
-    """The prompt that a text begins with: its server, its name and its arguments."""
+    """Return the prompt that a text begins with: its server, its name and its arguments; None if there is none."""
     match = _PROMPT.match(text)
     if match is None or match[1] not in servers:
         return None

@@ -1,4 +1,4 @@
-"""Names of servers' tools: legal for every provider, unique, and as the server has them where they can be. Pure."""
+"""Names of servers' tools: legal for every provider, unique, and the server's own if possible. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 
 LONGEST = 64
-"""Characters that the strictest provider allows."""
+"""Maximum characters that the strictest provider allows."""
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def legal(name: str) -> str:
-    """A name as every provider takes it: letters, digits, "_" and "-", a letter or "_" first, 64 at most."""
+    """Return a name that every provider accepts: letters, digits, "_" and "-", a letter or "_" first, 64 at most."""
     made = _ILLEGAL.sub("_", name) or "tool"
     if not (made[0].isalpha() or made[0] == "_"):
         made = f"_{made}"
@@ -24,10 +24,10 @@ def legal(name: str) -> str:
 
 
 def named(server: str, tools: Iterable[str], taken: Collection[str], kept: Mapping[str, str] = {}) -> dict[str, str]:
-    """The names under which a server's tools are offered, by the server's own names.
+    """Return the names under which a server's tools are offered, by the server's own names.
 
-    A tool has the name that was `kept` for it. Else it keeps its own; where that is taken it is `server_tool`, and
-    where that is taken too it has a number.
+    A tool has the name in `kept`, if there is one, else its own. If that is taken, it is `server_tool`, and if that is
+    taken too, it has a number.
     """
     used, found = {name.lower() for name in (*taken, *kept.values())}, dict[str, str]()
     for tool in tools:
@@ -49,7 +49,7 @@ def named(server: str, tools: Iterable[str], taken: Collection[str], kept: Mappi
 
 
 def offered(name: str, include: Collection[str], exclude: Collection[str], pattern: str | None = None) -> bool:
-    """Whether a tool of that name is offered; `pattern` is a regular expression that it must match from its start."""
+    """Return whether a tool is offered. Its name must match the regular expression `pattern` from the start."""
     if include and not any(fnmatchcase(name, one) for one in include):
         return False
     if any(fnmatchcase(name, one) for one in exclude):

@@ -1,6 +1,6 @@
-"""OAuth 2.1 for servers over HTTP: tokens that are held, refreshed, or got by a login. Imported when needed.
+"""OAuth 2.1 for servers over HTTP: tokens that are stored, refreshed, or obtained by a login. Imported when needed.
 
-The flow itself (discovery, registration, PKCE, refresh) is that of the library `mcp`.
+The library `mcp` has the flow itself (discovery, registration, PKCE, refresh).
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from .tokens import Held, Tokens
 from .transports import Tell
 
 EARLY = 30.0
-"""Seconds before its end at which an access token is refreshed."""
+"""Seconds before its expiry at which an access token is refreshed."""
 
 LOGIN = "it wants a login: use 'agentrt mcp login NAME --mcp FILE', or the page of the server in the console"
-logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: record.exc_info is None)  # it is raised, too
+logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: record.exc_info is None)  # these are raised, too
 NO_REDIRECT = "http://127.0.0.1/callback"
-"""What stands for the address of a redirect where nobody logs in."""
+"""Placeholder for the redirect address if nobody logs in."""
 
 
 class HeldTokens(httpx2.Auth):
-    """Shows the token that is held for a server, and has it refreshed; without one the server answers as it does to
-    anybody. With a `person` there, that one logs in.
+    """Sends the stored token with each request to a server, and has it refreshed. Without a token, requests are sent
+    without authorization. If there is a `person`, they log in.
     """
 
     requires_response_body = False
@@ -55,16 +55,16 @@ class HeldTokens(httpx2.Auth):
     ) -> None:
         self._url, self._tokens, self._tell = server.url, tokens, tell
         self._asks = person is not None
-        """Whether a person is there to log in, which happens once."""
+        """Whether a person will log in, which happens once."""
         self._held: Held | None = None
-        self._read = person is not None  # who logs in begins without what was held
+        self._read = person is not None  # a login begins without stored tokens
         self._flow = _Flow(server, tokens, person, tell)
         self.problem = ""
-        """Why a request was not let in, and what to do."""
+        """Why the server refused a request, and what to do."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values that were shown to a server, and that nobody else is to see."""
+        """Secrets that were sent to a server."""
         return (*(self._held.secrets if self._held is not None else ()), *self._flow.secrets)
 
     @property
@@ -73,11 +73,11 @@ class HeldTokens(httpx2.Auth):
         return self._flow.kept
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Raises `OAuthFlowError`, and `ConfigurationError` for tokens that cannot be read."""
+        """Authorize a request. Raises `OAuthFlowError`, and `ConfigurationError` for tokens that cannot be read."""
         if not self._read:
             try:
                 self._hold(await self._tokens.get(self._url))
-            except ConfigurationError as error:  # whoever logs in again has others
+            except ConfigurationError as error:  # a new login replaces them
                 self.problem = str(error)
             self._read = True
         held = self._held
@@ -93,7 +93,7 @@ class HeldTokens(httpx2.Auth):
         asks = self._asks
         async with nullcontext() if asks else self._tokens.lock(self._url):
             now = None if asks else await self._tokens.get(self._url)
-            if now is not None and (held is None or now.access != held.access):  # another one was first
+            if now is not None and (held is None or now.access != held.access):  # another task or process was first
                 self._hold(now)
                 response = yield _shown(request, now)
             elif asks or response is None or (held is not None and "refresh_token" in held.tokens):
@@ -109,7 +109,7 @@ class HeldTokens(httpx2.Auth):
                     self.problem = str(error)
                     if asks:
                         raise
-                    response = yield request  # the server refuses it once more, and the session lives
+                    response = yield request  # the server refuses it again, and the session stays open
                 finally:
                     await flow.aclose()
                     self._asks = False
@@ -117,13 +117,13 @@ class HeldTokens(httpx2.Auth):
         self.problem = LOGIN if response is None or _refused(response) else ""
 
     def _hold(self, held: Held | None) -> None:
-        """Have these tokens, once all who use the connection know that nobody is to see them."""
+        """Use these tokens, after all conversations that use the connection mask them."""
         if held is not None:
             self._tell((*held.secrets, *self._tokens.secrets))
         self._held = held
 
     async def _want(self, held: Held, scopes: str) -> None:
-        """Note what a call was refused for want of: only a person can ask for more."""
+        """Store the scopes that a refused call lacked. Only a person can ask for more."""
         wanted = union_scopes(held.wanted or str(held.tokens.get("scope") or ""), scopes) or ""
         self.problem = f"it wants a login with more rights ({scopes}): {LOGIN.partition(': ')[2]}"
         if wanted != held.wanted:
@@ -132,7 +132,7 @@ class HeldTokens(httpx2.Auth):
 
 
 def _shown(request: httpx2.Request, held: Held | None) -> httpx2.Request:
-    """A request that shows the token that is held, where there is one."""
+    """Return the request with the stored token, if there is one."""
     if held is not None:
         request.headers["Authorization"] = f"Bearer {held.access}"
     return request
@@ -145,27 +145,27 @@ def _refused(response: httpx2.Response) -> bool:
 
 
 class _Flow(OAuthClientProvider):
-    """The library's flow over the tokens that are held. It begins with them, or with none where a person logs in."""
+    """The library's flow with the stored tokens. It begins with them, or with none if a person logs in."""
 
     def __init__(self, server: MCPServer, tokens: Tokens, person: Person | None, tell: Tell) -> None:
         self._given = server.credentials if isinstance(server.credentials, OAuth) else OAuth()
         self._tokens, self._person, self._refused, self._wanted = tokens, person, "", ""
         self._tell, self._verifier = tell, ""
         self.kept = False
-        """Whether it has got tokens."""
+        """Whether it has obtained tokens."""
         redirect = person.redirect if person is not None else NO_REDIRECT
         metadata = OAuthClientMetadata(client_name="agentrt", redirect_uris=[AnyUrl(redirect)])
         document = self._given.client_id if self._given.client_id.startswith("https://") else None
         super().__init__(server.url, metadata, _Storage(self._kept), self._show, self._answered, document)
 
     def anew(self, refused: str) -> _Flow:
-        """The flow, which reads what is held once more; `refused` is an access token that is of no use any more."""
+        """Return the flow, which reads the stored tokens again. `refused` is an access token that is not valid now."""
         self._refused, self._initialized = refused, False
         return self
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Secrets that it has shown to the authorization server."""
+        """Secrets that it sends to the authorization server."""
         secret, client = self._given.client_secret, self._given.client_id
         basic = b64encode(f"{client}:{secret}".encode()).decode() if secret else ""
         return tuple(one for one in (secret, basic, self._verifier) if one)
@@ -175,7 +175,7 @@ class _Flow(OAuthClientProvider):
         if self._person is None:
             held = await self._tokens.get(context.server_url)
         else:
-            with suppress(ConfigurationError):  # what cannot be read is replaced
+            with suppress(ConfigurationError):  # unreadable tokens are replaced
                 before = await self._tokens.get(context.server_url)
                 self._wanted = before.wanted if before is not None else ""
         context.current_tokens = OAuthToken.model_validate(held.tokens) if held is not None else None
@@ -234,7 +234,7 @@ class _Flow(OAuthClientProvider):
 
 
 class _Storage:
-    """The `TokenStorage` of a flow, which reads what is held by itself, and holds a client only with its tokens."""
+    """The `TokenStorage` of a flow. It only stores tokens, together with their client: the flow reads by itself."""
 
     def __init__(self, kept: Callable[[OAuthToken], Awaitable[None]]) -> None:
         self._kept = kept

@@ -1,6 +1,6 @@
-"""`ToolPins`: what the tools of servers said of themselves when they were first seen, for each owner.
+"""`ToolPins`: digests of the tools of servers as they were first seen, for each owner.
 
-A server may change what a tool says after a person has come to trust it: a "rug pull".
+A server may change a tool after a person has come to trust it: a "rug pull".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _Seen(msgspec.Struct):
     server: str
     where: str
     digests: dict[str, str] = {}
-    """By the names that the server has for its tools."""
+    """By the server's own names of its tools."""
 
 
 class ToolPins:
@@ -33,8 +33,8 @@ class ToolPins:
         self._shelf, self._owner = shelf, owner
 
     async def changed(self, name: str, server: MCPServer, tools: Iterable[ToolDefinition]) -> dict[str, str]:
-        """The tools, by the server's names, that say something else than when they were first seen, each with the
-        digest of that; those that were not seen are pinned. Raises `ConfigurationError`.
+        """Return the tools that have changed since they were first seen, by the server's names, each with its new
+        digest. New tools are pinned. Raises `ConfigurationError`.
         """
         now = {tool.remote: digest(tool) for tool in tools if tool.remote}
         held = await self._shelf.get(KIND, self._name(name, server))
@@ -44,7 +44,7 @@ class ToolPins:
         return {tool: said for tool, said in now.items() if before.get(tool, said) != said}
 
     async def accept(self, name: str, server: MCPServer, digests: dict[str, str]) -> None:
-        """Have tools, by the server's names, be as these digests say. Raises `ConfigurationError`."""
+        """Pin tools, by the server's names, to these digests. Raises `ConfigurationError`."""
         await self._write(name, server, digests, over=True)
 
     async def _write(self, name: str, server: MCPServer, digests: dict[str, str], *, over: bool = False) -> None:

@@ -1,6 +1,6 @@
-"""`ServerProcess`: a server that runs as a process, as a transport of the library `mcp`: a JSON-RPC message a line.
+"""`ServerProcess`: a server that runs as a process, as a transport for the library `mcp`: one JSON-RPC message a line.
 
-The library's own transport (`mcp.client.stdio`) joins what it has read anew for each chunk of a line, without a bound:
+The library's own transport (`mcp.client.stdio`) copies all that it has read for each chunk of a line, without a limit:
 a line of 100 MB costs minutes and gigabytes.
 """
 
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 LONGEST_LINE = 64 << 20
-"""Bytes of one message."""
+"""Maximum bytes of one message."""
 
 SHORT = 256 << 10
-"""Bytes of a message up to which it is read on the event loop."""
+"""A message of this many bytes or more is parsed in a thread, not on the event loop."""
 
 KEPT_WORDS = 4096
-"""Bytes of what a server wrote to its standard error that are kept for an error's words."""
+"""Bytes of a server's standard error that are kept for error messages."""
 
 GRACE = 2.0
-"""Seconds that a server has to end after its input has ended."""
+"""Seconds that a server has to exit after its input is closed."""
 
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
-"""Variables of ours that every server has."""
+"""Environment variables of this process that every server gets."""
 
 _SERVER = "AGENTRT_SERVER"
-"""The variable that marks what a server starts."""
+"""The environment variable that marks the processes that a server starts."""
 
 
 class ServerProcess:
-    """A process, from when it is entered until it is left; `ended` is set once it has closed its output."""
+    """A server's process, which runs while `streams` is open. `ended` is set once its output or input is closed."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: str, mark: str) -> None:
         self._command, self._cwd = list(command), cwd
@@ -61,12 +61,12 @@ class ServerProcess:
 
     @property
     def words(self) -> str:
-        """The end of what it wrote to its standard error."""
+        """The end of its standard error."""
         return self._words.decode("utf-8", "replace").strip()
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[TransportStreams]:
-        """What the library reads from and writes to. Raises `OSError` for a command that cannot be run."""
+        """Run the process, and provide the streams for the library. Raises `OSError` if the command cannot be run."""
         if not await anyio.to_thread.run_sync(os.path.isdir, self._cwd):
             raise NotADirectoryError(errno.ENOTDIR, "no directory", self._cwd)
         self._began = time.clock_gettime(time.CLOCK_BOOTTIME) - 1.0
@@ -133,7 +133,7 @@ class ServerProcess:
                 self._words = (self._words + piece)[-KEPT_WORDS:]
 
     async def _end(self, process: Started) -> None:
-        """Close its input, wait a moment, then end it with all that it has started."""
+        """Close its input, wait a moment, then end it and all processes that it has started."""
         assert process.stdin is not None
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await process.stdin.aclose()
@@ -148,14 +148,14 @@ class ServerProcess:
 
 
 async def _exited(process: Started, seconds: float) -> bool:
-    """Whether it ends in so many seconds."""
+    """Return whether a process ends within so many seconds."""
     with anyio.move_on_after(seconds):
         await process.wait()
     return process.returncode is not None
 
 
 async def _lines(stream: anyio.abc.ByteReceiveStream) -> AsyncIterator[bytes]:
-    """The lines of a stream. Raises `ConnectionError` for one that is too long."""
+    """Yield the lines of a stream. Raises `ConnectionError` if one is too long."""
     pieces: list[bytes] = []
     size = 0
     async for chunk in stream:

@@ -38,7 +38,7 @@ class Remote:
 
     @property
     def problem(self) -> str:
-        """Why the server lets nobody in or has refused what it was asked last, and what to do."""
+        """Why the server wants a login or has refused the last request, and what to do."""
         return (self._auth.problem if self._auth is not None else "") or self._transport.refusal
 
     @property
@@ -53,17 +53,17 @@ class Remote:
 
     @property
     def has_session(self) -> bool:
-        """Whether the server keeps something of those who use this session."""
+        """Whether the server keeps state for the users of this session."""
         return self._server.way == "sse" or self._transport.has_session
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What it is shown now that nobody is to see."""
+        """Secrets that are sent to the server now."""
         return self._auth.secrets if self._auth is not None else ()
 
     @asynccontextmanager
     async def opened(self, **common: Any) -> AsyncIterator[Client]:
-        """The session, with what the library is to answer."""
+        """Open the session; `common` are the arguments for the library's client."""
         async with Client(self._streams() if self._server.way == "http" else self._events(), **common) as client:
             yield client
 

@@ -1,4 +1,4 @@
-"""What a server answers, as the result of a tool. Pure."""
+"""A server's answers as results of tools. Pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""Which models look at."""
+"""Media types of images that models can see."""
 
 
 LARGEST_IMAGE = 5 << 20
-"""Bytes of an image that a model is shown."""
+"""Maximum bytes of an image that a model is shown."""
 
 _BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"RIFF")
 
 
 def is_image(data: str) -> bool:
-    """Whether base64 is an image as its first bytes say: a provider refuses all that comes after one that is none."""
+    """Return whether base64 data is an image by its first bytes, and is not too large.
+
+    After an invalid image, a provider refuses all further requests.
+    """
     if len(data) > LARGEST_IMAGE * 4 // 3:
         return False
     try:
@@ -34,7 +37,7 @@ def is_image(data: str) -> bool:
 
 
 def content_of(result: CallToolResult) -> tuple[Content, ...]:
-    """What the model is shown of a result: texts and images; of what is structured the JSON, where no text says it."""
+    """Return what the model is shown of a result: texts and images; structured content as JSON, if there is no text."""
     blocks = tuple(block for given in result.content for block in blocks_of(given))
     if result.structured_content is not None and not any(isinstance(block, TextContent) for block in blocks):
         said = json.dumps(result.structured_content, ensure_ascii=False, indent=1)
@@ -43,12 +46,12 @@ def content_of(result: CallToolResult) -> tuple[Content, ...]:
 
 
 def read_of(result: ReadResourceResult) -> tuple[Content, ...]:
-    """What the model is shown of a resource that was read."""
+    """Return what the model is shown of a resource."""
     return tuple(block for given in result.contents for block in _resource(given)) or (TextContent("(empty)"),)
 
 
 def said_by(result: GetPromptResult) -> tuple[Content, ...]:
-    """What the model is shown of a prompt; who says what only where it is not all the user's."""
+    """Return what the model is shown of a prompt: with roles, unless all messages are the user's."""
     roles = {message.role for message in result.messages}
     found: list[Content] = []
     for message in result.messages:
@@ -59,7 +62,7 @@ def said_by(result: GetPromptResult) -> tuple[Content, ...]:
 
 
 def blocks_of(given: Any) -> Iterator[Content]:
-    """What the model is shown of a block of the protocol."""
+    """Yield what the model is shown of a content block of the protocol."""
     match given.type:
         case "text":
             yield TextContent(sound(given.text))

@@ -1,4 +1,4 @@
-"""What a server would have the conversation's model say: as messages, and as a person is asked about it. Pure."""
+"""A server's request to the conversation's model: as messages, and as the question to a person. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def messages_of(params: CreateMessageRequestParams) -> list[Message]:
-    """The messages of a request, in its order."""
+    """Return the messages of a request, in order."""
     made = [Message("system", text(sound(params.system_prompt)))] if params.system_prompt else []
     return [*made, *(Message(_role(given.role), _content(given.content)) for given in params.messages)]
 
 
 def words_of(params: CreateMessageRequestParams) -> str:
-    """What a person is asked."""
+    """Return the question to a person."""
     lines = "\n".join(f"{message.role}: {plain(message.content)}" for message in messages_of(params))
     return f"It wants your model to answer this, which costs you what the model costs:\n{lines}"
 

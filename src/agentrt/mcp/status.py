@@ -1,4 +1,4 @@
-"""How the MCP servers of a conversation stand, for people."""
+"""The status of a conversation's MCP servers, for people."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..specs.mcp import MCPServer, Transport
 from .connection import Connection
 
 ServerState: TypeAlias = Literal["disabled", "connecting", "ready", "resting", "down"]
-"""A server that is resting has no session now, and gets one with the next call."""
+"""A "resting" server has no session now; the next call opens one."""
 
 
 class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How an MCP server of a conversation stands: what is configured, what it offers, and its log."""
+    """The status of an MCP server of a conversation: its configuration, what it offers, and its log."""
 
     name: str
     way: Transport
@@ -24,12 +24,12 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The command, or the address, as it is configured."""
     standing: ServerState
     problem: str
-    """Why it is down, and what to do; "" where it is not."""
+    """Why it is down, and what to do; "" if it is not down."""
     protocol: str
     """The revision of the protocol; "" before it is known."""
     tools: tuple[str, ...]
     deferred: bool
-    """Whether the model searches them, since they are many."""
+    """Whether the model has to search for them, because there are many."""
     prompts: tuple[str, ...]
     logs_in: bool
     """Whether a person can log in there."""
@@ -56,7 +56,7 @@ def status_of(
     connection: Connection | None,
     masked: Callable[[str], str],
 ) -> ServerStatus:
-    """How a server stands, by what was logged of it and by its connection; all without secrets."""
+    """Return the status of a server, by its last logged event and its connection, without secrets."""
     now = connection.standing if connection is not None else None
     problem = offered.problem if offered is not None else ""
     if now is not None and now.problem:

@@ -1,4 +1,4 @@
-"""`Tokens`: what an owner has of OAuth for servers, encrypted on the shelf of a storage."""
+"""`Tokens`: an owner's OAuth tokens for servers, encrypted on the shelf of a storage."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ KIND = "mcp-tokens"
 
 
 class Held(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of a login. All but `expires` is as the protocol has it, by RFC 6749, 7591, 8414 and 9728."""
+    """The result of a login. All but `expires` is in the form of the protocol: RFC 6749, 7591, 8414 and 9728."""
 
     tokens: dict[str, Any]
     client: dict[str, Any]
     authority: dict[str, Any] | None = None
-    """What the authorization server says of itself."""
+    """The metadata of the authorization server."""
     resource: dict[str, Any] | None = None
-    """What the MCP server says of whom to ask."""
+    """The metadata of the MCP server, which names its authorization servers."""
     issuer: str | None = None
     expires: float | None = None
-    """When the access token ends, in seconds since the epoch; None: that is not known."""
+    """When the access token expires, in seconds since the epoch, None if that is unknown."""
     wanted: str = ""
-    """The scopes without which a call was refused: the next login asks for them, too."""
+    """The scopes that a refused call needed: the next login asks for them, too."""
 
     @property
     def access(self) -> str:
@@ -40,12 +40,12 @@ class Held(msgspec.Struct, frozen=True, omit_defaults=True):
         return str(self.tokens.get("access_token", ""))
 
     def ends_before(self, time: float) -> bool:
-        """Whether the access token ends before a time, in seconds since the epoch."""
+        """Return whether the access token expires at or before a time, in seconds since the epoch."""
         return self.expires is not None and self.expires <= time
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What nobody is to see."""
+        """The tokens and the client secret."""
         given = (self.access, self.tokens.get("refresh_token"), self.client.get("client_secret"))
         return tuple(str(one) for one in given if one)
 
@@ -55,23 +55,23 @@ class _Sealed(msgspec.Struct):
 
 
 class Keys:
-    """The cipher of a runtime: one that it was given, else that of its user's key file. Raises `ConfigurationError`."""
+    """The cipher of a runtime: a given one, else that of the user's key file. Raises `ConfigurationError`."""
 
     def __init__(self, given: Cipher | None, file: KeyFile | None) -> None:
         self._cipher, self._file = given, file
 
     def spellings(self) -> tuple[str, ...]:
-        """The key as text, once it is known."""
+        """Return the key as text, once it is known."""
         return self._cipher.spellings() if self._cipher is not None else ()
 
     async def there(self) -> Cipher | None:
-        """The cipher, where there is one."""
+        """Return the cipher, None if there is none."""
         if self._cipher is None and self._file is not None:
             self._cipher = await anyio.to_thread.run_sync(self._file.read)
         return self._cipher
 
     async def made(self) -> Cipher:
-        """The cipher; its key is made where there is none."""
+        """Return the cipher, and make its key if there is none."""
         if self._cipher is None:
             if self._file is None:
                 raise ConfigurationError("tokens are kept encrypted: give a key, Runtime(cipher=Cipher(...))")
@@ -80,9 +80,9 @@ class Keys:
 
 
 class Tokens:
-    """The tokens of one owner: of no use to another, whose name they are not encrypted for.
+    """The tokens of one owner. They are encrypted for the owner's name, so they are of no use to another owner.
 
-    Every method raises `ConfigurationError` for what cannot be read or written, and without a key.
+    Every method raises `ConfigurationError` if tokens cannot be read or written, or if there is no key.
     """
 
     def __init__(self, shelf: Shelf, keys: Keys, owner: str | None) -> None:
@@ -90,11 +90,11 @@ class Tokens:
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     def lock(self, url: str) -> anyio.Lock:
-        """Who holds it refreshes what is held: a refresh token is of use once."""
+        """Return the lock for refreshing the tokens of a server, since a refresh token can be used only once."""
         return self._locks.setdefault(url, anyio.Lock())
 
     async def get(self, url: str) -> Held | None:
-        """What is held for the server at an address."""
+        """Return what is stored for the server at an address, None if nothing is."""
         found = await self._shelf.get(KIND, self._name(url))
         if found is None:
             return None
@@ -109,7 +109,7 @@ class Tokens:
             raise ConfigurationError(f"{where} cannot be read, so log in again: {error}") from error
 
     async def put(self, url: str, held: Held) -> None:
-        """Hold this for the server at an address, in the place of what was held."""
+        """Store this for the server at an address, in place of what was stored."""
         cipher = await self._keys.made()
         token = cipher.encrypt(msgspec.json.encode(held).decode(), self._place(url))
         data = msgspec.json.encode(_Sealed(token))
@@ -117,15 +117,15 @@ class Tokens:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The key, as text: who has it can read all tokens."""
+        """The key, as text: anyone who has it can read all tokens."""
         return self._keys.spellings()
 
     async def ready(self) -> None:
-        """See that tokens can be kept."""
+        """Make sure that tokens can be stored."""
         await self._keys.made()
 
     async def drop(self, url: str) -> bool:
-        """Forget what is held; whether there was something."""
+        """Delete what is stored. Return whether there was anything."""
         there = await self._shelf.get(KIND, self._name(url)) is not None
         await self._shelf.delete(KIND, self._name(url))
         return there
@@ -138,7 +138,7 @@ class Tokens:
 
 
 def tokens_of(shelf: Shelf, cipher: Cipher | None, home: Path | None) -> Callable[[str | None], Tokens]:
-    """The tokens of each owner; without a cipher they are encrypted with the key file of a user's home directory."""
+    """Return a function from owner to tokens. Without a cipher, the key file in a user's home directory is used."""
     keys = Keys(cipher, KeyFile.of(home) if home is not None else None)
     made: WeakValueDictionary[str | None, Tokens] = WeakValueDictionary()
     return lambda owner: made.setdefault(owner, Tokens(shelf, keys, owner))

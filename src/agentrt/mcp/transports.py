@@ -1,4 +1,4 @@
-"""How a server is reached: as a process, or over HTTP. The libraries are loaded here, off the event loop."""
+"""`Transport`: reaches a server as a process, or over HTTP. The libraries are loaded here, off the event loop."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ if TYPE_CHECKING:
 
 
 Tell: TypeAlias = Callable[[Iterable[str]], None]
-"""Is told values that nobody is to see, before they are shown to a server."""
+"""A callback that gets secrets, to mask them, before they are sent to a server."""
 
 
 class Answering(Protocol):
-    """Who answers a server, and hears what it says of its own accord."""
+    """Handles the requests and notifications of a server."""
 
     async def heard(self, message: Any) -> None:
-        """A notification, or an error of the transport."""
+        """Handle a notification, or an error of the transport."""
         ...
 
     async def logged(self, message: Any) -> None:
-        """A line of its log."""
+        """Handle a line of the server's log."""
         ...
 
     async def elicited(self, context: Any, params: Any) -> Any:
-        """What a person answers to a form, or to the wish that an address is opened."""
+        """Return a person's answer to a form, or to a request to open an address."""
         ...
 
     async def sampled(self, context: Any, params: Any) -> Any:
-        """What a model says."""
+        """Return a model's answer."""
         ...
 
     async def roots(self, context: Any) -> Any:
-        """The directories that it may work in."""
+        """Return the directories that the server may work in."""
         ...
 
 
 class Transport(Protocol):
-    """A way to a server, for one session."""
+    """A connection to a server, for one session."""
 
     @property
     def ended(self) -> anyio.Event:
@@ -57,33 +57,33 @@ class Transport(Protocol):
 
     @property
     def words(self) -> str:
-        """What the server said last beside the protocol: its standard error, or why it lets nobody in."""
+        """What the server said last outside the protocol: its standard error, or why it refused a request."""
         ...
 
     @property
     def has_session(self) -> bool:
-        """Whether the server keeps something of those who use this session, so that others need one of their own."""
+        """Whether the server keeps state for the users of this session, so that others need a session of their own."""
         ...
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Secrets that it is shown now."""
+        """Secrets that are sent to the server now."""
         ...
 
     def opened(self, answers: Answering) -> AbstractAsyncContextManager[Client]:
-        """A session, in which `answers` is asked by the server."""
+        """Open a session, in which `answers` handles the server's requests."""
         ...
 
 
 def transport_of(server: MCPServer, mark: str, tokens: Tokens | None, tell: Tell) -> Transport:
-    """The way to a server whose variables are filled in; `mark` names whose processes it starts, and `tell` is told
-    what nobody is to see.
+    """Return a transport to a server whose variables are filled in. `mark` names the conversation in its processes, and
+    `tell` gets secrets to mask.
     """
     return _Stdio(server, mark) if server.way == "stdio" else _Remote(server, tokens, tell)
 
 
 class _Stdio:
-    """A process of its own."""
+    """A server in a process of its own."""
 
     has_session, secrets = True, ()
 
@@ -107,7 +107,7 @@ class _Stdio:
 
 
 class _Remote:
-    """Over HTTP: when it dies the library ends the task that holds the session."""
+    """A server over HTTP. When the transport dies, the library cancels the task that holds the session."""
 
     def __init__(self, server: MCPServer, tokens: Tokens | None, tell: Tell) -> None:
         self._server, self._tokens, self._tell = server, tokens, tell
@@ -139,7 +139,7 @@ class _Remote:
 
 
 def common(answers: Answering) -> dict[str, Any]:
-    """What every session is opened with; a server elsewhere is told of no directory of this machine."""
+    """Return the common arguments of all sessions. They have no roots: a remote server gets no directory of ours."""
     return {
         "message_handler": answers.heard,
         "logging_callback": answers.logged,

@@ -1,4 +1,4 @@
-"""Requests to hosts that a model, a page or a server names: to public addresses, and with bounded answers."""
+"""Requests to hosts that a model, a page or a server names: only to public addresses, with bounded answers."""
 
 from .addresses import AddressRefused, Guard, HostUnknown, is_public
 from .exchange import Answer, Bounds, Question

@@ -1,4 +1,4 @@
-"""`Guard`: which addresses may be asked, and the errors of those that may not."""
+"""`Guard`: decides which addresses requests may go to, and the errors for all others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import anyio
 from ..errors import ConfigurationError, ToolError
 
 PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
-"""The port of a scheme, where a URL names none."""
+"""The default port of each scheme."""
 
 
 class AddressRefused(ToolError):
-    """Raised when a host that is to be asked has an address that is not public."""
+    """Raised if the host of a request has an address that is not public."""
 
     def __init__(self, host: str, address: str) -> None:
         self.host, self.address = host, address
@@ -28,7 +28,7 @@ class AddressRefused(ToolError):
 
 
 class HostUnknown(ToolError):
-    """Raised when the name of a host cannot be looked up."""
+    """Raised if the name of a host cannot be looked up, or a URL names none."""
 
     def __init__(self, host: str, why: str) -> None:
         self.host, self.why = host, why
@@ -36,29 +36,28 @@ class HostUnknown(ToolError):
 
 
 class Guard:
-    """Lets public addresses be asked, and besides them the hosts that were allowed by their names, "host" or
-    "host:port".
+    """Allows requests to public addresses, and to the hosts in `allowed`, each given as "host" or "host:port".
 
-    Raises `ConfigurationError` for what names no host.
+    Raises `ConfigurationError` if one of them is not a host.
     """
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
         self._allowed = frozenset(map(_place, allowed))
 
     def allows(self, host: str, port: int) -> bool:
-        """Whether a host may be asked whatever its addresses are."""
+        """Return whether requests to a host are allowed whatever its addresses are."""
         name = host.strip("[]").lower()
         return (name, None) in self._allowed or (name, port) in self._allowed
 
     async def addresses(self, host: str, port: int) -> tuple[str, ...]:
-        """The addresses that a host stands for now. Who connects to one of them, and does not look the name up again,
-        asks nothing else.
+        """Return the addresses that a host has now. A caller that connects to one of them, and does not look the name
+        up again, reaches no unchecked address.
 
-        Raises `AddressRefused` where any of them is not public and the host is not allowed, and `HostUnknown`.
+        Raises `AddressRefused` if any of them is not public and the host is not allowed, and `HostUnknown`.
         """
         try:
             found = await anyio.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError, ValueError) as error:  # a name with a part that is empty or too long, a NUL
+        except (OSError, UnicodeError, ValueError) as error:  # an empty or overlong part of the name, a NUL
             raise HostUnknown(host, str(error)) from error
         addresses = tuple(dict.fromkeys(str(one[4][0]).partition("%")[0] for one in found))
         private = next((address for address in addresses if not is_public(ip_address(address))), None)
@@ -67,9 +66,9 @@ class Guard:
         return addresses
 
     async def check(self, url: str) -> None:
-        """Raises `AddressRefused` or `HostUnknown` for a URL that may not be asked now.
+        """Raise `AddressRefused` or `HostUnknown` if requests to a URL are not allowed now.
 
-        For a client that cannot be told an address to connect to, such as a browser.
+        For a client that looks names up itself, such as a browser.
         """
         try:
             parts = urlsplit(url)
@@ -82,9 +81,9 @@ class Guard:
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is of the public network: not private, local, reserved, or of a cloud's own services.
+    """Return whether an address is public: not private, local, reserved, or of a cloud's own services.
 
-    An address of IPv6 that holds one of IPv4 is not public, whatever it holds.
+    An IPv6 address that embeds an IPv4 address never counts as public.
     """
     if isinstance(address, IPv6Address) and (address not in _GLOBAL or address.sixtofour or address.teredo):
         return False
@@ -92,14 +91,14 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 _GLOBAL = ip_network("2000::/3")
-"""Addresses of IPv6 that are routed: those that hold one of IPv4 are elsewhere, but for 6to4 and Teredo."""
+"""Routed IPv6 addresses. Addresses that embed an IPv4 address are outside, except those of 6to4 and Teredo."""
 
 _NOT_PUBLIC = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20")))
-"""What the library calls global: metadata of clouds (Oracle, Azure), a relay of 6to4, documentation (RFC 9637)."""
+"""Networks that `ipaddress` calls global: cloud metadata (Oracle, Azure), a 6to4 relay, documentation (RFC 9637)."""
 
 
 def _place(given: str) -> tuple[str, int | None]:
-    """A host, and its port where one is named."""
+    """Return a host, and its port if there is one. Raises `ConfigurationError`."""
     text = given.strip().lower()
     try:
         if not text.startswith("[") and text.count(":") > 1:

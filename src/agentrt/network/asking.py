@@ -1,4 +1,4 @@
-"""`ask`: one question to the web and its answer, guarded and bounded. Heavy, so imported when it is needed."""
+"""`ask`: sends a web request to allowed addresses; its answer is bounded. Heavy, so imported when it is needed."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .unpacking import ACCEPTED, Unpacking
 AGENT = "Mozilla/5.0 (compatible; agentrt)"
 
 LONGEST_CONNECT = 10.0
-"""Seconds for a connection to one address; a host may have others."""
+"""Time limit in seconds to connect to one address of a host, which may have more."""
 
 _HARMLESS = frozenset({"Accept", "Accept-Language", "Content-Type"})
-"""Headers that another host may see."""
+"""Headers that are still sent after a redirect to another origin."""
 
 
 async def ask(question: Question, guard: Guard, bounds: Bounds = Bounds()) -> Answer:
-    """The answer, whatever its status. Each redirect is checked as the first address is.
+    """Return the answer, whatever its status. Each redirect is checked like the first address.
 
-    Raises `ToolError`, which says what to do: for an address that is refused or unknown, a server that does not answer
-    or not in time, and an answer that is too long.
+    Raises `ToolError`, which says what to do, if an address is refused or unknown, if the server does not answer in
+    time, or if the answer is too long.
     """
     read = _Read(bounds.most_bytes)
     with anyio.move_on_after(bounds.seconds) as limit:
@@ -62,7 +62,7 @@ async def _asked(question: Question, guard: Guard, bounds: Bounds, read: _Read) 
                     return await _answer(response, bounds, read)
                 if response.next_request is None:
                     raise ToolError(f"{_shown(question.url)} leads on to what is no web address: ask another one")
-                request = response.next_request  # the body of a redirect is not read: it may be endless, too
+                request = response.next_request  # the body of a redirect is not read: it may be endless
                 if _origin(request.url) != _origin(response.url):
                     for name in question.headers.keys() - _HARMLESS:
                         request.headers.pop(name, None)
@@ -72,7 +72,7 @@ async def _asked(question: Question, guard: Guard, bounds: Bounds, read: _Read) 
 
 
 class _Guarded(httpx2.AsyncBaseTransport):
-    """Sends each request over a connection of its own: two names of one address have a certificate each."""
+    """Sends each request over a new connection, because two hosts at one address have different certificates."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard, self._used = guard, list[httpx2.AsyncHTTPTransport]()
@@ -98,13 +98,13 @@ async def _opened(client: httpx2.AsyncClient, request: httpx2.Request) -> AsyncI
 
 
 class _Read:
-    """The body so far: bounded as it comes, and when unpacked."""
+    """The body so far. `most` limits both its packed and its unpacked bytes."""
 
     def __init__(self, most: int) -> None:
         self.most, self.packed, self.data = most, 0, bytearray()
 
     def add(self, pieces: Iterator[bytes]) -> bool:
-        """Whether there is room for what came."""
+        """Add unpacked pieces, and return whether they are within the limit."""
         for piece in pieces:
             self.data += piece
             if len(self.data) > self.most:
@@ -134,7 +134,7 @@ async def _answer(response: httpx2.Response, bounds: Bounds, read: _Read) -> Ans
 
 
 async def _take(response: httpx2.Response, url: str, bounds: Bounds, read: _Read) -> None:
-    """Read the body; of an error only what there is room for."""
+    """Read the body. That of an error is cut at the limit."""
     try:
         unpacking = Unpacking(response.headers.get("content-encoding", ""))
         async for piece in response.aiter_raw():
@@ -156,7 +156,7 @@ def _too_long(url: str, what: str, bounds: Bounds) -> str:
 
 
 def _kind(given: str) -> tuple[str, str]:
-    """A media type and its charset (RFC 9110, 8.3)."""
+    """Return a media type and its charset (RFC 9110, 8.3)."""
     if not given:
         return "", ""
     header = Message()
@@ -171,12 +171,12 @@ def _check_scheme(url: httpx2.URL) -> None:
 
 
 def _without_user(url: httpx2.URL) -> httpx2.URL:
-    """A password in an address goes along as a header, and stands in no log."""
+    """Return a URL without user and password: these are sent as a header, so no log contains them."""
     return url.copy_with(userinfo=b"") if url.userinfo else url
 
 
 def _shown(url: str) -> str:
-    """An address without a password."""
+    """Return a URL without user and password."""
     return str(_without_user(httpx2.URL(url)))
 
 

@@ -1,8 +1,8 @@
-"""`Egress`: a proxy on loopback, through which a program that is not ours reaches what a `Guard` lets it reach.
+"""`Egress`: a proxy on loopback through which another program reaches only the addresses that a `Guard` allows.
 
-A browser looks names up itself and follows redirects by itself: with this as its only way out each connection is
-checked, and goes to the address that was checked. HTTPS and WebSockets come as tunnels (RFC 9110, 9.3.6), plain HTTP as
-requests with whole addresses (RFC 9112, 3.2.2), of which each has a connection of its own.
+A browser looks names up and follows redirects by itself. With this proxy as its only way out, each connection is
+checked and goes to the address that was checked. HTTPS and WebSockets come as tunnels (RFC 9110, 9.3.6), plain HTTP as
+requests with absolute URLs (RFC 9112, 3.2.2), each on a connection of its own.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from .addresses import PORTS, AddressRefused, Guard, HostUnknown
 
 MOST_HEAD = 64 << 10
-"""Bytes of a request's head."""
+"""Maximum bytes of a request's head."""
 
 MOST_BYTES = 256 << 20
-"""Bytes that one connection may bring: a page or a download with more is cut."""
+"""Maximum bytes that a server may send over one connection; a longer page or download is cut."""
 
 HEAD_SECONDS = 30.0
 CONNECT_SECONDS = 15.0
@@ -37,17 +37,17 @@ class _Asked(NamedTuple):
     host: str
     port: int
     head: bytes
-    """What is sent on; nothing for a tunnel."""
+    """The head that is sent on to the server; empty for a tunnel."""
 
 
 class Egress:
-    """Serves until its task group ends. `guard` may be changed at any time."""
+    """A proxy that serves until its task group ends. `guard` may be changed at any time."""
 
     def __init__(self, guard: Guard, most_bytes: int = MOST_BYTES) -> None:
         self.guard, self._most = guard, most_bytes
         self._limit = anyio.CapacityLimiter(MOST_CONNECTIONS)
         self.refused: dict[str, str] = {}
-        """By host and port, why the last connection was refused or cut."""
+        """By host and port: why the last connection was refused or cut, or could not be made."""
         self.port = 0
 
     async def serve(self, tasks: TaskGroup) -> None:
@@ -101,7 +101,7 @@ class Egress:
         raise failed or OSError("no address")
 
     async def _downwards(self, server: SocketStream, client: SocketStream, asked: _Asked) -> None:
-        """Pass on what a server sends, until it ends or was too much."""
+        """Pass on what a server sends, until the stream ends or is too long."""
         count = 0
         with contextlib.suppress(anyio.EndOfStream):
             while True:
@@ -120,7 +120,7 @@ class Egress:
 
 @asynccontextmanager
 async def egress(guard: Guard, most_bytes: int = MOST_BYTES) -> AsyncIterator[Egress]:
-    """A proxy that serves for as long as the body lasts. What the body raises is raised as it is, in no group."""
+    """Run a proxy while the body runs. An error of the body is raised as it is, not in an exception group."""
     proxy, raised = Egress(guard, most_bytes), list[Exception]()
     async with anyio.create_task_group() as tasks:
         await proxy.serve(tasks)
@@ -134,7 +134,7 @@ async def egress(guard: Guard, most_bytes: int = MOST_BYTES) -> AsyncIterator[Eg
 
 
 async def _upwards(client: ByteReceiveStream, server: SocketStream) -> None:
-    """Pass on what the client sends, and that it has ended."""
+    """Pass on what the client sends, and then the end of its stream."""
     with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         with contextlib.suppress(anyio.EndOfStream):
             while True:
@@ -143,7 +143,7 @@ async def _upwards(client: ByteReceiveStream, server: SocketStream) -> None:
 
 
 def _asked(head: bytes) -> _Asked:
-    """What a request wants. Raises `ValueError`."""
+    """Parse the head of a request. Raises `ValueError`."""
     first, *fields = head.removesuffix(b"\r\n\r\n").decode("latin-1").split("\r\n")
     method, target, version = first.split(" ")
     if method == "CONNECT":

@@ -1,4 +1,4 @@
-"""What is asked of a server on the web, what it answered, and how much of that is taken."""
+"""`Question`: a web request; `Answer`: its answer; `Bounds`: the limits of an answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _any(media_type: str) -> bool:
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A request. Its headers are shown to no other origin than that of the URL, but for what it accepts."""
+    """A request. Of its headers, another origin gets only `Accept`, `Accept-Language` and `Content-Type`."""
 
     url: str
     method: str = "GET"
@@ -25,10 +25,10 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """How much an answer may take: bytes as they come and when unpacked, seconds from the look-up of the name to the
-    last byte, and redirects.
+    """Limits of an answer: its bytes, packed and unpacked; the seconds from the look-up of the name to the last byte;
+    and redirects.
 
-    `wanted` says by its media type whether a body is read at all.
+    `wanted` decides by the media type whether a body is read at all; that of an error always is.
     """
 
     most_bytes: int = MOST_BYTES
@@ -38,9 +38,9 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """An answer, after redirects; `size` is the length of its body, None where that was not read and not said.
+    """An answer, after redirects. `size` is the length of its body, None if it was neither read nor declared.
 
-    `media_type` is in lower case and without parameters, "" where none is given; `charset` is as it was given.
+    `media_type` is in lower case and without parameters, "" if none is given; `charset` is as it was given.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""`send`: a request to the address that its host was found to stand for. Heavy, so imported when it is needed."""
+"""`send`: sends a request to an address of its host that was checked. Heavy, so imported when it is needed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .proxies import proxy_of
 
 
 def transport(url: httpx2.URL) -> httpx2.AsyncHTTPTransport:
-    """Connections to where a URL leads, through the proxy that the environment names for it, if any."""
+    """Return a transport for a URL, through the proxy that the environment names for it, if any."""
     proxy = proxy_of(url.scheme, url.host, url.port or PORTS.get(url.scheme))
     return httpx2.AsyncHTTPTransport(verify=certificates(), proxy=proxy)
 
 
 async def send(inner: httpx2.AsyncBaseTransport, request: httpx2.Request, guard: Guard) -> httpx2.Response:
-    """Send a request to one of the addresses of its host, the next one where none answers at the first.
+    """Send a request to the first address of its host that accepts a connection.
 
-    Its name cannot come to mean another address between the check and the connection. Certificates are held against
-    the name. Raises `AddressRefused`, `HostUnknown`, and what the transport does.
+    The name is looked up only once, so it cannot change its address between the check and the connection. Certificates
+    are verified against the name. Raises `AddressRefused`, `HostUnknown`, and the errors of the transport.
     """
     url = request.url
     if url.scheme not in PORTS:
@@ -43,5 +43,5 @@ def _pinned(request: httpx2.Request, address: str) -> httpx2.Request:
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """Whom to trust, read once: that takes 20 ms."""
+    """Return the trusted certificates, read only once because that takes 20 ms."""
     return httpx2.create_ssl_context()

@@ -1,4 +1,4 @@
-"""`Unpacking`: a compressed body in pieces of bounded size, however much a few bytes stand for. Pure."""
+"""`Unpacking`: decompresses a body in pieces of bounded size, however strongly it is compressed. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import zlib
 from collections.abc import Iterator
 
 PIECE = 64 << 10
-"""Bytes of one piece, at most."""
+"""Maximum bytes of one piece."""
 
 ACCEPTED = "gzip, deflate"
-"""What a server is told that it may send, and all that is unpacked (RFC 9110, 8.4.1)."""
+"""The content codings that a server may use; no others are unpacked (RFC 9110, 8.4.1)."""
 
 _GZIP, _ZLIB, _BARE = 31, 15, -15
 _WINDOWS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
@@ -27,7 +27,7 @@ class Unpacking:
         self._first = True
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The pieces that some more bytes stand for. Raises `ValueError` for what is not in the coding."""
+        """Yield the unpacked pieces of some more bytes. Raises `ValueError` if they are damaged."""
         if self._inner is None:
             yield data
             return
@@ -37,7 +37,7 @@ class Unpacking:
             except zlib.error as error:
                 if not self._first or self._window != _ZLIB:
                     raise ValueError(f"the body is damaged: {error}") from error
-                self._inner, self._first = zlib.decompressobj(_BARE), False  # as many servers send "deflate"
+                self._inner, self._first = zlib.decompressobj(_BARE), False  # many servers send raw data as "deflate"
                 continue
             self._first = False
             yield piece
@@ -46,4 +46,4 @@ class Unpacking:
                 data = self._inner.unused_data
                 if self._window != _GZIP or not data.strip(b"\0"):
                     return
-                self._inner = zlib.decompressobj(_GZIP)  # a file of gzip may be several in a row
+                self._inner = zlib.decompressobj(_GZIP)  # gzip data may be several members in a row
