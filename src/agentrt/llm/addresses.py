@@ -1,4 +1,4 @@
-"""`Address`: where a URL leads, as libcurl takes it, with the proxy that the environment names for it."""
+"""`Address`: a URL in the form that libcurl takes, with the proxy that the environment names for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def address_of(url: str) -> Address:
-    """Return where a URL leads. Raises `ValueError`, without any part of a password, if it or its proxy is invalid."""
+    """Return the address of a URL. Raises `ValueError`, which contains no password, if it or its proxy is invalid."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port

@@ -35,8 +35,8 @@ _NO_STREAM = (b"{", b"[", b"<")
 class Arriving:
     """A `Receiver` that reads a stream until its format ends it, and any other answer completely.
 
-    The first byte tells which it is: not all servers name the type. `alarm` is set off if a stream is silent for
-    `patience` seconds. The methods raise what the reader does, and `ValueError` for an answer without end.
+    The first byte tells them apart, because not all servers state the type. `alarm` goes off if a stream is silent for
+    `patience` seconds. The methods raise what the reader raises, and `ValueError` for an answer that is too long.
     """
 
     def __init__(self, reader: Reader, alarm: asyncio.Timeout, patience: float) -> None:
@@ -57,12 +57,12 @@ class Arriving:
         return bytes(self._whole.lstrip(_BLANK)) if self.status >= 300 else None
 
     def begin(self, status: int, reason: str, headers: Mapping[str, str]) -> float | None:
-        """The status and the headers."""
+        """Take the status and the headers."""
         self.status, self.reason, self.headers = status, reason, headers
         return self._rest(_FOR_AN_ERROR) if status >= 300 else None
 
     def take(self, piece: bytes) -> float | None:
-        """The next bytes."""
+        """Take the next bytes."""
         self._size += len(piece)
         if self.status >= 300:
             self._whole += piece
@@ -77,7 +77,7 @@ class Arriving:
         return None
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Give the reader the rest: no more bytes come."""
         if self.status >= 300:
             return
         if not self._streamed:
@@ -94,7 +94,7 @@ class Arriving:
             if self._reader.take(data):
                 self._over = True
                 return self._rest(_FOR_THE_REST)
-        if self._reader.ended:  # what trickles on after that holds up nobody
+        if self._reader.ended:  # later pieces must not delay the end
             return self._rest(min(self._patience, _AFTER_THE_END))
         if (now := self._clock()) >= self._due:
             self._due = now + self._patience * _LATER

@@ -1,4 +1,4 @@
-"""`counted`: what a provider reports of an answer's tokens, which is not always what its interface says. Pure."""
+"""`counted`: reads a provider's report of tokens, which does not always have the documented form. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tokens = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def counted(reported: Any, kind: type[T]) -> T | None:
-    """Return a report of usage as a struct; None for one that is missing or cannot be right, and is estimated then."""
+    """Return a report of usage as a struct; None if it is missing or invalid, so that the usage must be estimated."""
     try:
         return None if reported is None else msgspec.convert(reported, kind, strict=False)
     except msgspec.ValidationError:

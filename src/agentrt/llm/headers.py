@@ -1,4 +1,4 @@
-"""The headers of a call of a model. Pure."""
+"""The headers of a call to a model. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 def headers_of(
     speaks: str, key: str | None, sent: Mapping[str, str], extra: Mapping[str, str], named: str
 ) -> dict[str, str]:
-    """Return the headers of a call to a provider that `speaks` a format: those of its `key`, those that the format
-    has `sent`, and the user's `extra` ones, which count first. `named` is where the key comes from.
+    """Return the headers of a call to a provider that `speaks` a format: that of the `key`, those that the format has
+    `sent`, and the user's `extra` ones, which take precedence. `named` says where the key comes from.
 
     Raises `BadModelRequest` for an invalid header.
     """

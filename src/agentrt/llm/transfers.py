@@ -1,7 +1,7 @@
 """`Transfers`: HTTP requests over one pool of connections, by libcurl on the event loop. Imported when it is needed.
 
-Over HTTP/2, libcurl resets the stream of a cancelled request, opens a further connection when one carries no more
-streams, and ends the streams of a connection that the server retires.
+Over HTTP/2, libcurl resets the stream of a cancelled request, opens another connection when one can carry no more
+streams, and lets the streams of a connection that the server retires come to their end.
 """
 
 from __future__ import annotations
@@ -29,53 +29,54 @@ IDLE = 60
 """Seconds after which an idle connection is not used again."""
 
 CLOSING = 1.0
-"""Maximum number of seconds to close the pool: lookups of names that were given up go on in their threads."""
+"""Maximum number of seconds to close the pool: abandoned DNS lookups continue in their threads."""
 
 DEAD = 30
-"""Seconds after which an idle connection is closed whose other end is gone."""
+"""Seconds after which an idle connection is closed if its other end is gone."""
 
 AGAIN = 0.1
-"""Seconds within which a request is sent once more if its connection turns out to be closed: an idle one that the
-server had closed shows it at once. Later, the server may have worked on the request."""
+"""Seconds within which a request is sent once more if its connection turns out to be closed: an idle connection that
+the server had closed fails at once. Later, the server may have worked on the request."""
 
 BUFFER = 2048
-"""Bytes that libcurl reads before it gives them away. It reads ten times in a row, so this bounds how long one server
-with very small or very much compressed pieces holds up the event loop."""
+"""Bytes that libcurl reads before it passes them on. It reads ten times in a row, so this limits how long a server with
+very small or highly compressed pieces can block the event loop."""
 
 _ADDRESSES = 256
-"""Number of addresses that are taken apart once."""
+"""Number of parsed addresses that are kept."""
 
 _ERRORS = {
     number: name.removeprefix("E_").lower().replace("_", " ")
     for name, number in vars(pycurl).items()
     if name.startswith("E_") and isinstance(number, int)
 }
-"""The names of libcurl's errors, of which some have no words."""
+"""The names of libcurl's errors, for those that come without a message."""
 
 _SUPPRESS_CONNECT_HEADERS = 265
-"""An option that pycurl has no name for: the headers of a proxy's answer to CONNECT are not those of the server."""
+"""An option that pycurl has no name for: it leaves out the headers of a proxy's answer to CONNECT."""
 
 _REFUSED = -1
 """Returned to libcurl to end a transfer."""
 
 
 class TransferError(Exception):
-    """Raised for a request that has no answer, or not the whole of one, with the reason in libcurl's words."""
+    """Raised if a request gets no answer, or an incomplete one, with the reason, mostly in libcurl's words."""
 
 
 class Receiver(Protocol):
     """Takes the answer to one request. Called on the event loop, so it must not block.
 
-    A method returns the seconds for which the rest is waited for, which may be 0; None for no such limit. When they
-    are over, the request ends as if the answer had. What a method raises ends the request, which raises it.
+    A method returns the maximum number of seconds to wait for the rest of the answer, which may be 0; None for no such
+    limit. After that time, the request ends as if the answer had ended. An exception of a method ends the request, and
+    is raised by `post`.
     """
 
     def begin(self, status: int, reason: str, headers: Mapping[str, str]) -> float | None:
-        """The status, and the headers with names in lower case. Called once, before any piece."""
+        """Take the status, and the headers with names in lower case. Called once, before any piece."""
         ...
 
     def take(self, piece: bytes) -> float | None:
-        """The next part of the body, without its compression."""
+        """Take the next part of the body, decompressed."""
         ...
 
 
@@ -86,15 +87,15 @@ class _Transfer:
         self._receiver, self._loop = receiver, loop
         self._lines: list[bytes] = []
         self.version: str | None = None
-        """That of HTTP, once the answer has begun."""
+        """The version of HTTP, once the answer has begun."""
         self._timer: asyncio.TimerHandle | None = None
         self._sent: list[float] = []
         self.refused = False
-        """Whether libcurl wanted to send it once more when the server may have worked on it."""
+        """Whether another try was refused, because the server may have worked on the request."""
         self.over: asyncio.Future[None] = loop.create_future()
 
     def send(self, *_: object) -> int:
-        """Allow libcurl to send the request, or refuse it to send it once more."""
+        """Return 0 to let libcurl send the request, 1 to refuse another try. Called before each try."""
         now = self._loop.time()
         self.refused = bool(self._sent) and (len(self._sent) > 1 or now - self._sent[0] > AGAIN)
         self._sent.append(now)
@@ -129,7 +130,7 @@ class _Transfer:
                 self.over.set_result(None)
             else:
                 self.over.set_exception(error)
-                self.over.exception()  # which nobody may look at, if the request is cancelled now
+                self.over.exception()  # marked as seen: nobody awaits it if the request is cancelled now
 
     def _call(self, receive: Callable[[], float | None]) -> int | None:
         if self.over.done():
@@ -158,14 +159,14 @@ class _Transfer:
 class Transfers:
     """A pool of connections on the running event loop. Proxies and certificates are those of the environment.
 
-    A server is spoken to by HTTP/2 if it offers that within TLS, else by HTTP/1.1.
+    Requests use HTTP/2 if the server offers it within TLS, else HTTP/1.1.
     """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._running: dict[pycurl.Curl, _Transfer] = {}
         self._shared = set[str]()
-        """The servers that were last spoken to by HTTP/2, whose connections carry many streams."""
+        """The servers that last answered with HTTP/2, whose connections carry many streams."""
         self._watched = set[int]()
         self._timer: asyncio.TimerHandle | None = None
         self._trusted, self._address = _trusted(), lru_cache(_ADDRESSES)(address_of)
@@ -177,7 +178,7 @@ class Transfers:
 
     @property
     def stale(self) -> bool:
-        """Whether its event loop is closed, so that it can only be closed, too."""
+        """Whether its event loop is closed. If so, the pool can only be closed, too."""
         return self._loop.is_closed()
 
     async def post(
@@ -185,8 +186,8 @@ class Transfers:
     ) -> None:
         """Send a request, and return when its answer has ended; cancelling closes its connection or HTTP/2 stream.
 
-        `patience` is for how many seconds a server may take nothing of a request before the connection is given up.
-        Raises `TransferError`, and what the receiver raises.
+        A connection is given up if the server takes no data for `patience` seconds, at least `DEAD`. Raises
+        `TransferError`, and what the receiver raises.
         """
         multi, transfer = self._multi, _Transfer(receiver, self._loop)
         if multi is None:
@@ -236,7 +237,7 @@ class Transfers:
         lines = [
             f"{name}: {value}" if value else f"{name};"
             for name, value in headers.items()
-            if not (address.has_user and name.lower() == "authorization")  # the user of the address counts first
+            if not (address.has_user and name.lower() == "authorization")  # the user in the address takes precedence
         ]
         curl.setopt(pycurl.URL, address.url)
         curl.setopt(pycurl.PROXY, address.proxy)
@@ -263,7 +264,7 @@ class Transfers:
         curl.setopt(pycurl.WRITEFUNCTION, transfer.body)
 
     def _watch(self, what: int, file: int, multi: object, data: object) -> None:
-        """Do what libcurl asks for: wait until a socket can be read or written, or no longer."""
+        """Wait until a socket can be read or written, or stop waiting. Called by libcurl."""
         if file in self._watched:
             self._watched.discard(file)
             self._loop.remove_reader(file)
@@ -277,7 +278,7 @@ class Transfers:
             self._loop.add_writer(file, self._act, file, pycurl.CSELECT_OUT)
 
     def _remind(self, milliseconds: int) -> None:
-        """Do what libcurl asks for: call it after that time, or not if it is negative."""
+        """Call libcurl back after that time, or not at all if it is negative. Called by libcurl."""
         if self._timer is not None:
             self._timer.cancel()
         late = milliseconds / 1000
@@ -325,7 +326,7 @@ def _trusted() -> tuple[str | None, str | None]:
 
 
 def _watch_over(patience: float, file: int, purpose: int) -> int:
-    """Let the system find out that the other end of a connection is gone, or takes nothing for `patience` seconds."""
+    """Have the system detect that the other end of a connection is gone, or takes no data for `patience` seconds."""
     connection = socket.socket(fileno=file)
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -1,4 +1,4 @@
-"""`WireClient`: single calls to directly called providers: built once, sent by one pool, read as they arrive."""
+"""`WireClient`: single calls to providers that are called directly, through one pool of connections."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Model:
 
     @property
     def key(self) -> str | None:
-        """The key in its current value, without the line break that an environment file may leave in it."""
+        """The current value of the key, without the line break that an environment file may leave in it."""
         return next((value for name in self.keys if (value := self.variables.get(name, "").strip())), None)
 
     @property
@@ -170,7 +170,7 @@ class WireClient:
         except self._failure as error:
             said = one_line(str(error), model.mask)
             failure = cut(said) if arriving.status else unreachable(llm, said, model.address)
-            if reader.ended:  # all was said, only the end of the stream was not
+            if reader.ended:  # the answer is complete, only the stream's end is missing
                 failure = None
         if (text := arriving.refused) is not None:
             failure = _refused(model, arriving, text)

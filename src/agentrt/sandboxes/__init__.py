@@ -1,1 +1,1 @@
-"""Where tools work: a shell on this machine, and its processes."""
+"""Where tools run commands: shells on this machine or in a container, and their processes."""

@@ -1,4 +1,4 @@
-"""`Console`: where a bash runs on a terminal of its own, here or in a container: what a `Shell` needs of that place."""
+"""`Console`: what a `Shell` needs of the place where bash runs on a terminal of its own, here or in a container."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ ROWS, COLUMNS = 50, 200
 """The size of the terminal."""
 
 PATIENCE = 2.0
-"""Seconds that a command has to take its input, and bash to end."""
+"""Maximum number of seconds to wait for a command to take its input, or for bash to end."""
 
 Heard = Callable[[bytes], None]
-"""Told what the terminal brings; nothing at all once it has hung up."""
+"""Called with the bytes that the terminal brings, and with none once it has hung up."""
 
 
 class Console(Protocol):
-    """One bash; `close` may come at any time and ends it with all that it started."""
+    """One bash. `close` may be called at any time, and ends bash with all that it started."""
 
     @property
     def scratch(self) -> Path:
-        """A directory of this machine that bash sees under the same path; there once it was prepared."""
+        """A directory of this machine that bash sees under the same path; it exists once `prepare` has returned."""
         ...
 
     async def prepare(self) -> None:
-        """Make `scratch`. Raises `ToolError` where no bash can be."""
+        """Make `scratch`. Raises `ToolError` if bash cannot run here."""
         ...
 
     async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
         """Start bash in `directory` with `start` as its rc file. Raises `ToolError` or `OSError`.
 
-        `AGENTRT_SHELL` is `token` in the environment of all that it starts.
+        All that bash starts has `AGENTRT_SHELL`, with `token` as its value, in its environment.
         """
         ...
 
@@ -43,55 +43,55 @@ class Console(Protocol):
         ...
 
     async def begin(self) -> None:
-        """Remember what runs: it belongs to no command that comes later. The terminal is as at the start again."""
+        """Remember what runs: it belongs to no later command. Reset the settings of a terminal on this machine."""
         ...
 
     async def send(self, data: bytes) -> int:
-        """Type; how many bytes were taken within `PATIENCE`. Raises `OSError` when the terminal is gone."""
+        """Type; return how many bytes were taken within `PATIENCE`. Raises `OSError` if the terminal is gone."""
         ...
 
     def forget_input(self) -> None:
-        """Drop what was typed and not read: bash would run it. C-c is a signal again, as at the start."""
+        """Drop input that was typed and not read, because bash would run it, and make C-c a signal again."""
         ...
 
     def take_back(self) -> Collection[str]:
-        """Variables that bash was started with, and that have become secrets since: the next command must not have
-        them. Each is named once: what a command then sets is its own.
+        """Return the variables that bash was started with and that have become secrets since: the next command must not
+        have them. Each is returned once, because a later value is one that a command has set.
         """
         ...
 
     def lend(self, variables: Mapping[str, str]) -> Loan:
-        """Variables for the command that comes next. Raises `ToolError` for more than can be handed over."""
+        """Return a loan of variables to the next command. Raises `ToolError` if they are too large."""
         ...
 
     async def busy(self) -> bool:
-        """Whether bash has a process below it."""
+        """Return whether bash has a process below it."""
         ...
 
     async def at_prompt(self) -> bool:
-        """Whether bash waits for a command, as far as that can be told from outside."""
+        """Return whether bash waits for a command, as far as that can be seen from outside."""
         ...
 
     async def replaced(self) -> bool:
-        """Whether another bash has taken the place of the first one, and waits for a command, as far as can be told."""
+        """Return whether another bash has replaced the first one and waits for a command, as far as can be seen."""
         ...
 
     async def processes(self, most: int) -> int:
-        """How many processes are below bash; at `most`, no more are looked for."""
+        """Return the number of processes below bash, counted up to `most`."""
         ...
 
     async def end(self, call: str) -> tuple[str, ...]:
-        """End what began since `begin`, or has `call` as its `AGENTRT_CALL`. Returns the signals that were needed."""
+        """End what began since `begin`, or has `call` as its `AGENTRT_CALL`. Return the signals that were needed."""
         ...
 
     async def settle(self) -> None:
-        """A command has ended: take back what of its effects must not leave its place."""
+        """Undo effects of a command that has ended, if they must not leave this place."""
         ...
 
     async def exit_code(self) -> int:
-        """That of bash, which has ended, as a shell gives it: 128 and the signal's number when one ended it."""
+        """Return the exit code of bash, which has ended: 128 plus the signal's number if a signal ended it."""
         ...
 
     async def close(self) -> None:
-        """End bash and all that it started, and remove `scratch`; may be called twice, and before the start."""
+        """End bash and all that it started, and remove `scratch`. May be called twice, and before the start."""
         ...

@@ -28,7 +28,7 @@ _ON_TERMINAL = (
 
 
 class ContainedConsole:
-    """A `Console` in a container, which others may use as well; what it started is found and ended by the warden."""
+    """A `Console` in a container, which several may share. The warden finds and ends what bash started."""
 
     def __init__(self, container: Container) -> None:
         self._container = container
@@ -41,12 +41,12 @@ class ContainedConsole:
 
     @property
     def scratch(self) -> Path:
-        """A directory for what bash reads."""
+        """A directory for the files that bash reads."""
         assert self._scratch is not None
         return self._scratch
 
     async def prepare(self) -> None:
-        """Start the container, where it does not run yet. Raises `ToolError` when it cannot."""
+        """Start the container if it is not running, and make `scratch`. Raises `ToolError` if it cannot start."""
         await self._container.start()
         self._scratch = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "shell-", self._container.scratch))
 
@@ -70,64 +70,67 @@ class ContainedConsole:
         return self._alive
 
     async def begin(self) -> None:
-        """Remember what runs. Raises `ToolError` when the container has ended."""
+        """Remember what runs. Raises `ToolError` if the container has ended."""
         await self._container.order("note", self._token)
 
     async def send(self, data: bytes) -> int:
-        """Type; all is taken, or none within `PATIENCE`. Raises `OSError` when the terminal is gone."""
+        """Type; return how many bytes were taken within `PATIENCE`: all or none.
+
+        Raises `OSError` if the terminal is gone.
+        """
         if self._stream is None or not self._alive:
             raise OSError("it has ended")
         try:
             with anyio.move_on_after(PATIENCE):
                 await self._stream.write_in(data)
                 return len(data)
-        except (RuntimeError, AssertionError) as error:  # aiodocker's, for a connection that is closed
+        except (RuntimeError, AssertionError) as error:  # from aiodocker, for a closed connection
             raise OSError("it has ended") from error
         return 0
 
     def forget_input(self) -> None:
-        """Nothing: the terminal drops what was typed when it reads C-c (termios(3), NOFLSH)."""
+        """Do nothing: the terminal drops what was typed when it reads C-c (termios(3), NOFLSH)."""
 
     def take_back(self) -> Collection[str]:
-        """None: a container has no variable of this process."""
+        """Return no variables: a container has none of this process."""
         return ()
 
     def lend(self, variables: Mapping[str, str]) -> Loan:
-        """Variables for the command that comes next. Raises `ToolError` for more than a pipe holds."""
+        """Return a loan of variables to the next command. Raises `ToolError` if a pipe cannot hold them."""
         return PipeLoan(variables, self.scratch)
 
     async def busy(self) -> bool:
-        """Whether bash has a process below it."""
+        """Return whether bash has a process below it."""
         return await self.processes(1) > 0
 
     async def at_prompt(self) -> bool:
-        """Whether bash has nothing below it."""
+        """Return whether bash has no process below it."""
         return not await self.busy()
 
     async def replaced(self) -> bool:
-        """False: it cannot be seen from here."""
+        """Return False: this cannot be seen from here."""
         return False
 
     async def processes(self, most: int) -> int:
-        """How many processes are below bash; at `most`, no more are counted."""
+        """Return the number of processes below bash, at most `most`; 0 if the warden does not answer."""
         try:
             return min(int(await self._container.order("count", self._token)), most)
         except ToolError:
             return 0
 
     async def end(self, call: str) -> tuple[str, ...]:
-        """End what began since `begin`, or has `call` as its `AGENTRT_CALL`. Returns the signals that were needed."""
+        """End what began since `begin`, or has `call` as its `AGENTRT_CALL`. Return the signals that were needed."""
         try:
             return tuple((await self._container.order("end", self._token, call)).split())
-        except ToolError:  # with the container all that it ran is gone
+        except ToolError:  # all that ran has ended with the container
             return ()
 
     async def settle(self) -> None:
-        """Take the set-user-id bits from what the command left in the workspace."""
+        """Clear the set-user-ID bits of files that the command left in the workspace."""
         await self._container.clear_set_ids()
 
     async def exit_code(self) -> int:
-        """That of bash, or of the signal that ended it; 1 when the engine cannot tell."""
+        """Return the exit code of bash; 1 if the engine does not know it."""
         assert self._bash is not None
         with anyio.move_on_after(PATIENCE), contextlib.suppress(Exception):
             code = (await self._bash.inspect())["ExitCode"]
@@ -135,7 +138,7 @@ class ContainedConsole:
         return 1
 
     async def close(self) -> None:
-        """End bash and all that it started; the container runs on."""
+        """End bash and all that it started; the container keeps running."""
         if self._stream is not None:
             stream, self._stream = self._stream, None
             with contextlib.suppress(ToolError):

@@ -1,4 +1,4 @@
-"""`Container`: one of Docker's, in which a conversation's commands run. It ends when this process does."""
+"""`Container`: a Docker container in which a conversation's commands run. It ends when this process does."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from aiodocker.stream import Stream
 
 ORDER_SECONDS = 10.0
-"""How long the warden may take for an order; the longest waits for two signals."""
+"""Seconds that the warden may take for an order; the longest one waits for the effect of TERM and of KILL."""
 
 NOT_THERE = 900
-"""The status of aiodocker's own error when nobody answers."""
+"""The status in aiodocker's own error if no engine answers."""
 
 _RIGHTS = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
-"""The capabilities (capabilities(7)) that root keeps: what installing a package takes."""
+"""The capabilities (capabilities(7)) that root keeps: those that installing a package needs."""
 
 
 StartSoon = Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
-"""Starts a task that somebody supervises."""
+"""Starts a supervised task."""
 
 
 class _Attempt:
-    """One try to start a container."""
+    """One attempt to start a container."""
 
     def __init__(self) -> None:
         self.scope, self.settled = anyio.CancelScope(), anyio.Event()
@@ -48,10 +48,11 @@ class _Attempt:
 
 
 class Container:
-    """Commands see the workspace and a scratch directory under their own paths, and nothing else of this machine.
+    """A container. Its commands see the workspace and a scratch directory, under the same paths as on this machine, and
+    nothing else of this machine.
 
-    Its first process, `warden.bash`, carries out orders that come over its standard input, and ends with that: no
-    container outlives the process that started it.
+    Its first process, `warden.bash`, takes orders from its standard input and ends when that closes. So no container
+    outlives the process that started it.
     """
 
     def __init__(self, workspace: DockerWorkspace, start_soon: StartSoon) -> None:
@@ -67,18 +68,18 @@ class Container:
 
     @property
     def scratch(self) -> Path:
-        """A directory of this machine that commands read under the same path; they cannot write in it."""
+        """A directory of this machine that commands can read under the same path, but not write."""
         assert self._scratch is not None
         return self._scratch
 
     def listen(self, stream: Stream, heard: Callable[[bytes], None]) -> None:
-        """Tell what a stream brings, and nothing at all when it ends."""
+        """Pass the data of a stream to `heard`, and no bytes when the stream ends."""
         self._start_soon(partial(_listen, stream, heard))
 
     async def start(self) -> None:
-        """Wait until it runs, and start it the first time, or when it has ended; being cancelled only ends the waiting.
+        """Wait until the container runs. The first call starts it, and so does a call after it has ended.
 
-        Raises `ToolError` with what is wrong; the next time it is tried anew.
+        Cancelling ends only the wait. Raises `ToolError` with the reason of a failure; the next call tries again.
         """
         attempt = self._attempt
         if attempt is not None and attempt.settled.is_set() and not await self._answers():
@@ -115,7 +116,7 @@ class Container:
 
     async def _open(self) -> None:
         self._docker = await _engine()
-        await self.clear_set_ids()  # of one that ended with its process
+        await self.clear_set_ids()  # left by a container that ended with its process
         self._scratch = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "agentrt-container-"))
         warden = self._scratch / "warden"
         warden.write_bytes(resources.files(__name__.rpartition(".")[0]).joinpath("warden.bash").read_bytes())
@@ -128,7 +129,7 @@ class Container:
         await self._answer(0)
 
     async def _create(self, docker: Docker, config: dict[str, Any]) -> DockerContainer:
-        """A new container, not started; an image that is not there is pulled first."""
+        """Return a new container, not started; a missing image is pulled first."""
         from aiodocker import DockerError
 
         try:
@@ -140,13 +141,13 @@ class Container:
         return await self._kept(docker, config)
 
     async def _kept(self, docker: Docker, config: dict[str, Any]) -> DockerContainer:
-        with anyio.CancelScope(shield=True):  # else there may be one that nobody knows of
+        with anyio.CancelScope(shield=True):  # otherwise a container that nobody knows of may be left
             self._container = await docker.containers.create(config)
         assert self._container is not None
         return self._container
 
     async def order(self, verb: str, token: str, call: str = "") -> str:
-        """Have the warden do something (see `warden.bash`), and its answer. Raises `ToolError` when it gives none."""
+        """Give the warden an order (see `warden.bash`), and return its answer. Raises `ToolError` if there is none."""
         async with self._one_at_a_time:
             if self._warden is None:
                 raise ToolError("the container has ended")
@@ -158,7 +159,7 @@ class Container:
                 raise ToolError(f"the container has ended: {error}") from error
 
     async def _answer(self, number: int) -> str:
-        """The answer to an order; those to orders that were cancelled are passed over."""
+        """Return the answer to an order; answers to cancelled orders are skipped."""
         assert self._warden is not None
         with anyio.move_on_after(ORDER_SECONDS):
             while True:
@@ -176,7 +177,7 @@ class Container:
         raise ToolError(f"the container did not answer within {ORDER_SECONDS:.0f} s")
 
     async def execute(self, arguments: list[str], directory: str, environment: dict[str, str]) -> Exec:
-        """A program on a terminal of its own, not yet started; `start()` gives its stream. Raises `ToolError`."""
+        """Return a program on a terminal of its own, not started; `start()` gives its stream. Raises `ToolError`."""
         assert self._container is not None
         try:
             return await self._container.exec(
@@ -186,12 +187,12 @@ class Container:
             raise (_told(error, self._workspace.image) or error) from error
 
     async def clear_set_ids(self) -> None:
-        """Take the set-user-id bits from the files of the workspace: here they would hold for this machine's users."""
+        """Clear the set-user-ID bits of the workspace's files: here they would hold for this machine's users."""
         with contextlib.suppress(OSError):  # the workspace is gone
             await anyio.to_thread.run_sync(clear_set_ids, self._workspace.path)
 
     async def close(self) -> None:
-        """End it and all that runs in it; may be called twice."""
+        """End the container and all that runs in it. May be called twice."""
         if self._attempt is not None:
             self._attempt.scope.cancel()
             await self._attempt.settled.wait()
@@ -205,7 +206,7 @@ class Container:
         scratch, self._scratch = self._scratch, None
         try:
             if container is not None:
-                with contextlib.suppress(*engine_errors()):  # it is gone, or is being removed already
+                with contextlib.suppress(*engine_errors()):  # it is gone, or is already being removed
                     await container.delete(force=True)
                 await self.clear_set_ids()
             if warden is not None:
@@ -228,7 +229,7 @@ async def _listen(stream: Stream, heard: Callable[[bytes], None]) -> None:
 
 
 async def check_engine() -> None:
-    """See that an engine answers. Raises `ConfigurationError` that says what to do when none does."""
+    """Check that an engine answers. Raises a `ConfigurationError` that says what to do if none does."""
     try:
         docker = await _engine()
         try:
@@ -244,7 +245,9 @@ async def check_engine() -> None:
 
 
 async def _engine() -> Docker:
-    """The engine that `DOCKER_HOST`, the context or the usual socket names. Raises `ValueError` for none."""
+    """Return the engine that `DOCKER_HOST` or the context names, or at a usual socket. Raises `ValueError` if there is
+    none, and `ConfigurationError` without aiodocker.
+    """
     try:
         aiodocker = await anyio.to_thread.run_sync(import_module, "aiodocker")
     except ImportError as error:
@@ -257,7 +260,7 @@ async def _engine() -> Docker:
 
 
 def _config(workspace: DockerWorkspace, scratch: Path) -> dict[str, Any]:
-    """What the engine is asked for (Docker Engine API 1.41, ContainerCreate)."""
+    """Return the request for a container (Docker Engine API 1.41, ContainerCreate)."""
     root = workspace.root or os.getuid() == 0
     return {
         "Image": workspace.image,
@@ -290,7 +293,7 @@ def _config(workspace: DockerWorkspace, scratch: Path) -> dict[str, Any]:
 
 
 def engine_errors() -> tuple[type[Exception], ...]:
-    """What the engine and the way to it raise."""
+    """Return the exceptions of the engine and of the connection to it."""
     import aiohttp
     from aiodocker import DockerError
 
@@ -298,12 +301,12 @@ def engine_errors() -> tuple[type[Exception], ...]:
 
 
 def _lost() -> tuple[type[Exception], ...]:
-    """What is raised of a connection that was closed, by aiodocker also what it asserts."""
+    """Return the exceptions raised for a closed connection; aiodocker also fails assertions."""
     return (*engine_errors(), AssertionError, RuntimeError)
 
 
 def _told(error: BaseException, image: str) -> ToolError | None:
-    """What is wrong with an engine or an image, in words; None for what is of another kind."""
+    """Return the error that describes a problem with an engine or an image; None for any other exception."""
     if isinstance(error, ValueError):
         return ToolError(f"no Docker engine answers: {error}; start one, or name another with DOCKER_HOST")
     from aiodocker import DockerError

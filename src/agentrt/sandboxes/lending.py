@@ -1,8 +1,8 @@
-"""`Loan`: variables that a bash has for one execution, handed over in memory: they are in no file and no argument.
+"""`Loan`: variables that bash has for one command, passed in memory: they are in no file on disk and no argument.
 
-The bash sources what has no name in any directory, or reads a pipe, and both are empty again before its first line
-runs. What the variables were before is put by, and `GIVE_BACK` restores it when the execution has ended; where that was
-cut, before the next one begins.
+Bash sources a file without a name in any directory, or reads a pipe. Both are empty again before the command runs. The
+variables' earlier values are saved, and `GIVE_BACK` restores them when the command has ended, or before the next one
+if the command was cut.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ GIVE_BACK = (
     'if [ -n "${__agentrt_lent+x}" ]; then \\builtin unset -v "${__agentrt_lent[@]}" || \\builtin :;'
     ' \\builtin eval "$__agentrt_kept" || \\builtin :; \\builtin unset -v __agentrt_lent __agentrt_kept; fi 2>/dev/null'
 )
-"""Bash: forget the loan, if there is one."""
+"""Bash code that undoes the loan, if there is one."""
 
 TAKE = (
     'if [ -p "$2" ]; then IFS= \\builtin read -r -d "" __agentrt_loan <"$2" || \\builtin :;'
     ' \\builtin eval "$__agentrt_loan"; \\builtin unset -v __agentrt_loan; else \\builtin . "$2"; fi'
 )
-"""Bash: take the loan whose path is the second argument."""
+"""Bash code that takes the loan whose path is the second argument."""
 
 MOST = 1024 * 1024
-"""Bytes of a loan that goes through a pipe (pipe(7), /proc/sys/fs/pipe-max-size)."""
+"""Maximum number of bytes of a loan through a pipe (pipe(7), /proc/sys/fs/pipe-max-size)."""
 
 _TAKE = """\
 __agentrt_kept=
@@ -45,17 +45,17 @@ if [[ -n ${{{name}+x}} ]]; then case ${{{name}@a}} in *[aAn]*) ;; *) __agentrt_k
 
 
 class Loan(Protocol):
-    """The variables of one execution, until `close`; `path` is what the bash takes, as its second argument."""
+    """The variables of one command, until `close`. Bash gets `path`, as the second argument of `TAKE`."""
 
     path: str
 
     def close(self) -> None:
-        """Take back what has not been read."""
+        """Drop the variables if they have not been read."""
         ...
 
 
 class MemoryLoan:
-    """A loan to a bash of this machine: a file without a name."""
+    """A loan to a bash on this machine: a file in memory, without a name."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._file = os.memfd_create("agentrt")
@@ -69,14 +69,14 @@ class MemoryLoan:
             raise
 
     def close(self) -> None:
-        """Take back what has not been read."""
+        """Drop the variables if they have not been read."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
 
 class PipeLoan:
-    """A loan to a bash that sees a directory of this machine, but not its processes: a pipe in there.
+    """A loan to a bash that sees a directory of this machine, but not its processes: a named pipe in that directory.
 
     Raises `ToolError` for more than `MOST` bytes.
     """
@@ -98,7 +98,7 @@ class PipeLoan:
             raise
 
     def close(self) -> None:
-        """Take back what has not been read."""
+        """Drop the variables if they have not been read."""
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1

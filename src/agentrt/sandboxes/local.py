@@ -1,4 +1,4 @@
-"""`LocalConsole`: a bash of this machine, on a pseudo-terminal."""
+"""`LocalConsole`: a bash on this machine, on a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .processes import CONVERSATION, children, descendants, end, ignores, starte
 from .starting import opened
 
 _ON_TERMINAL = 'exec $heeding bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
-"""Of sh: a session's first process that opens a terminal is controlled by it."""
+"""For sh. A session leader that opens a terminal gets it as its controlling terminal."""
 
 _ADOPTS = """\
 import ctypes, os, signal, sys
@@ -38,13 +38,14 @@ signal.signal(signal.SIGPIPE, signal.SIG_DFL), signal.signal(signal.SIGXFSZ, sig
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-"""Of Python: what bash started stays below it when its parent has ended (prctl(2), PR_SET_CHILD_SUBREAPER), so that it
-is found whatever it did to its session and its environment. The setting outlives exec; Python's own signals do not.
+"""For Python. Bash adopts the processes below it whose parent has ended (prctl(2), PR_SET_CHILD_SUBREAPER), so they are
+found whatever they did to their session and environment. The setting outlives exec. So would the signals that Python
+ignores: they are reset.
 """
 
 _HEEDING = 'command="env --default-signal=INT,QUIT"; $command true 2>/dev/null && heeding=$command; '
-"""Of sh, where this process ignores C-c (after `nohup` or a script's `&`): else its commands would, and no shell can
-take that back. Where `env` cannot either, an interrupt ends them with SIGTERM.
+"""For sh, if this process ignores C-c (after a script's `&`). Otherwise commands would ignore it, too, and no shell can
+undo that. If `env` cannot do so either, an interrupt ends them with SIGTERM.
 """
 
 
@@ -52,7 +53,7 @@ _CAN_ADOPT = sys.platform == "linux" and bool(sys.executable)
 
 
 class LocalConsole:
-    """A `Console` here; all that it started is found below it, by its session, and by its environment."""
+    """A `Console` on this machine. What bash started is found below it, by its session, and by its environment."""
 
     def __init__(self, masked: Masked = str, conversation: str = "") -> None:
         self._masked, self._given = masked, dict[str, str]()
@@ -67,12 +68,12 @@ class LocalConsole:
 
     @property
     def scratch(self) -> Path:
-        """A directory for what bash reads."""
+        """A directory for the files that bash reads."""
         assert self._scratch is not None
         return self._scratch
 
     async def prepare(self) -> None:
-        """Make `scratch`. Raises `ToolError` when there is no bash."""
+        """Make `scratch`. Raises `ToolError` if there is no bash."""
         if shutil.which("bash") is None:
             raise ToolError("there is no bash on this machine")
         self._scratch = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "agentrt-shell-"))
@@ -96,7 +97,7 @@ class LocalConsole:
                     **self._marks,
                     "AGENTRT_SHELL": token,
                     "PWD": str(directory),
-                },  # else by another way
+                },  # else bash resolves the links in its path
                 stdin=slave,
                 stdout=slave,
                 stderr=slave,
@@ -109,24 +110,24 @@ class LocalConsole:
 
     @property
     def alive(self) -> bool:
-        """Whether bash still runs."""
+        """Whether bash still runs and has its terminal."""
         return self._process is not None and self._process.returncode is None and self._master >= 0
 
     def take_back(self) -> Collection[str]:
-        """Variables that bash was started with, and that have become secrets since; each once."""
+        """Return the variables that bash was started with and that have become secrets since, each once."""
         found = secret_variables(self._given, self._masked)
         for name in found:
             del self._given[name]
         return found
 
     async def begin(self) -> None:
-        """Remember what runs, and set the terminal as it was at the start."""
+        """Remember what runs, and give the terminal its first settings again."""
         self._set()
         self._since = time.clock_gettime(time.CLOCK_BOOTTIME)
         self._earlier = children(self._process.pid) if self._process is not None else frozenset()
 
     async def send(self, data: bytes) -> int:
-        """Type; how many bytes were taken within `PATIENCE`. Raises `OSError` when the terminal is gone."""
+        """Type; return how many bytes were taken within `PATIENCE`. Raises `OSError` if the terminal is gone."""
         rest = data
         with anyio.move_on_after(PATIENCE):
             while rest:
@@ -137,7 +138,7 @@ class LocalConsole:
         return len(data) - len(rest)
 
     def forget_input(self) -> None:
-        """Drop what was typed and not read, and have C-c be a signal. Raises `OSError`."""
+        """Drop input that was typed and not read, and make C-c a signal. Raises `OSError` or `termios.error`."""
         self._set()
         termios.tcflush(self._master, termios.TCOFLUSH)
         terminal = os.open(self._terminal, os.O_RDWR | os.O_NOCTTY)
@@ -147,15 +148,15 @@ class LocalConsole:
             os.close(terminal)
 
     def lend(self, variables: Mapping[str, str]) -> Loan:
-        """Variables for the command that comes next."""
+        """Return a loan of variables to the next command."""
         return MemoryLoan(variables)
 
     async def busy(self) -> bool:
-        """Whether bash has a process below it."""
+        """Return whether bash has a process below it."""
         return self._process is not None and bool(children(self._process.pid))
 
     async def at_prompt(self) -> bool:
-        """Whether bash itself is what the terminal belongs to (tcgetpgrp(3)), and no process that it started."""
+        """Return whether the terminal belongs to bash (tcgetpgrp(3)), not to a process that it started."""
         try:
             if self._process is None or os.tcgetpgrp(self._master) != self._process.pid:
                 return False
@@ -164,7 +165,7 @@ class LocalConsole:
         return not ignores(self._process.pid, signal.SIGINT)  # else C-c ends nothing, and a command still reads
 
     async def replaced(self) -> bool:
-        """Whether another bash has taken the place of the first one, given options alone, and has the terminal."""
+        """Return whether another bash, with options alone, has replaced the first one and has the terminal."""
         if not await self.at_prompt():
             return False
         assert self._process is not None
@@ -176,19 +177,19 @@ class LocalConsole:
         return shell and "--rcfile" not in arguments and all(given.startswith("-") for given in arguments)
 
     async def processes(self, most: int) -> int:
-        """How many processes are below bash; at `most`, no more are looked for."""
+        """Return the number of processes below bash, counted up to `most`."""
         if self._process is None:
             return 0
         return await anyio.to_thread.run_sync(descendants, self._process.pid, most)
 
     async def end(self, call: str) -> tuple[str, ...]:
-        """End what began since `begin`, or has `call` as its `AGENTRT_CALL`. Returns the signals that were needed."""
+        """End what began since `begin`, or has `call` as its `AGENTRT_CALL`. Return the signals that were needed."""
         if self._process is None:
             return ()
         return await end(self._process.pid, f"AGENTRT_CALL={call}", self._since, self._earlier)
 
     async def exit_code(self) -> int:
-        """That of bash, or of the signal that ended it."""
+        """Return the exit code of bash: 128 plus the number of the signal that ended it, 1 if bash has not ended."""
         assert self._process is not None
         with anyio.move_on_after(PATIENCE):
             await self._process.wait()
@@ -196,16 +197,16 @@ class LocalConsole:
         return code if code >= 0 else 128 - code
 
     async def settle(self) -> None:
-        """Nothing: what a command does here is done as this user."""
+        """Do nothing: commands here act as this user."""
 
     async def close(self) -> None:
         """End bash and all that it started."""
         mark, below = f"AGENTRT_SHELL={self._token}", list[psutil.Process]()
         if self._process is not None and self._process.returncode is None:
-            # while there is who adopts them
+            # while bash is there, which adopts them
             below = await anyio.to_thread.run_sync(started_by, self._process.pid, mark, 0.0)
-            with contextlib.suppress(ProcessLookupError):  # it has just ended
-                self._process.kill()  # before it hangs up: one that ended by itself is reaped by whoever looks first
+            with contextlib.suppress(ProcessLookupError):  # bash has just ended
+                self._process.kill()  # before hanging up: a bash that ends by itself is reaped by whoever looks first
         self._hang_up()
         if self._process is not None:
             await end(self._process.pid, mark, 0.0, also=below)
@@ -214,10 +215,10 @@ class LocalConsole:
             await anyio.to_thread.run_sync(shutil.rmtree, self._scratch, True)
 
     def _set(self) -> None:
-        """Set the terminal as it was at the start, where a command has changed it."""
+        """Give the terminal its first settings again, if a command has changed them."""
         if self._master < 0:
             return
-        with contextlib.suppress(termios.error):  # it is gone, as whoever types will learn
+        with contextlib.suppress(termios.error):  # it is gone: what is typed next fails
             if termios.tcgetattr(self._master) != self._settings:
                 termios.tcsetattr(self._master, termios.TCSANOW, self._settings)
 
@@ -242,7 +243,7 @@ class LocalConsole:
 
 
 def _quiet(terminal: int) -> None:
-    """No echo, no change of line ends, and a size."""
+    """Turn off echo and the conversion of line ends, and set the size."""
     settings = termios.tcgetattr(terminal)
     settings[1] &= ~termios.ONLCR
     settings[3] &= ~(termios.ECHO | termios.ECHONL)

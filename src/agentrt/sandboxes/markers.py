@@ -1,8 +1,8 @@
-"""Finds where a shell's command begins and ends in the bytes of its terminal. Pure.
+"""Finds the beginning and the end of each command in the bytes of a shell's terminal. Pure.
 
 The shell prints RS TOKEN "-" CALL ">" US before a command and RS TOKEN "-" CALL ":" exit-code ":" directory US after it
-(RS = 0x1e, US = 0x1f); what is outside of the two is prompt and not output. The number of the call may be missing. Its
-prompt is the marker of an end, too, with ";" before the exit code.
+(RS = 0x1e, US = 0x1f). Bytes outside of the two are the prompt, not output. "-" CALL, the number of the call, may be
+missing. The prompt is an end marker, too, with ";" before the exit code.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ended:
-    """A command has ended: its exit code, and the directory that the shell is in.
+    """The end of a command, with its exit code and the shell's directory.
 
-    `begun` is false when none had begun: the shell's first prompt, or that after a line that was typed ahead. `call` is
-    the number of the shell's last call, where it knows one, and `prompt` is true when its prompt says so.
+    `begun` is false if no command had begun: at the shell's first prompt, or at the prompt after a line that was typed
+    ahead. `call` is the number of the shell's last call, None if it has none. `prompt` is true if the prompt reported
+    the end.
     """
 
     exit_code: int
@@ -27,7 +28,7 @@ class Ended:
 
 
 class Markers:
-    """Splits a stream into output and ends; a marker may be cut anywhere between two chunks."""
+    """Splits a stream into output and ends. A marker may be split anywhere between two chunks."""
 
     def __init__(self, token: str) -> None:
         name = re.escape(token.encode())
@@ -39,7 +40,7 @@ class Markers:
         self._call: bytes | None = None
 
     def feed(self, data: bytes) -> list[bytes | Ended]:
-        """What the new bytes bring."""
+        """Return the output and the ends in the next bytes of the stream."""
         data, self._rest = self._rest + data, b""
         found: list[bytes | Ended] = []
         place = 0
@@ -49,7 +50,7 @@ class Markers:
             call, begins, says, code, directory = match.groups()
             if begins is not None:
                 self._inside, self._call = True, call
-            elif not (self._inside and call and self._call and call != self._call):  # else it comes late
+            elif not (self._inside and call and self._call and call != self._call):  # else an earlier call's
                 place_name, number = directory.decode(errors="replace"), int(call) if call else None
                 found.append(Ended(int(code), place_name, self._inside, number, says == b";"))
                 self._inside = False
@@ -59,7 +60,7 @@ class Markers:
         return found
 
     def _settled(self, data: bytes, place: int) -> int:
-        """Up to where more bytes change nothing: the beginning of a marker that they may complete, or the end."""
+        """Return the place up to which more bytes change nothing: the start of an incomplete marker, or the end."""
         if cut := self._cut.search(data, place):
             return cut.start()
         last = data.rfind(b"\x1e", place)

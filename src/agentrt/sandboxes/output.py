@@ -1,24 +1,25 @@
-"""`Output`: the bytes that a command prints, bounded. Pure."""
+"""`Output`: a bounded buffer of the bytes that a command prints. Pure."""
 
 from __future__ import annotations
 
 KEPT = 16 * 1024 * 1024
-"""Bytes of output kept of one command: its first and its last half."""
+"""Bytes of a command's output that are kept: the first and the last half. The last one is trimmed once it is 50% over.
+"""
 
 
 class Output:
-    """The bytes of a command since they were taken last: all of them up to `KEPT`, then the first and the last half."""
+    """The output of a command since the last `take`: all of it up to `KEPT` bytes, else its beginning and its end."""
 
     def __init__(self) -> None:
         self._head, self._tail = bytearray(), bytearray()
         self._dropped = 0
 
     def __len__(self) -> int:
-        """How many bytes are held."""
+        """Return the number of bytes that are held."""
         return len(self._head) + len(self._tail)
 
     def add(self, data: bytes) -> None:
-        """Take more output."""
+        """Add more output."""
         room = KEPT // 2 - len(self._head)
         self._head += data[:room] if room > 0 else b""
         self._tail += data[max(room, 0) :]
@@ -28,7 +29,7 @@ class Output:
             self._dropped += over
 
     def take(self) -> bytes:
-        """What is held, with a note in the place of what was not kept; then nothing is."""
+        """Return and forget the output, with a note in place of the bytes that were dropped."""
         gap = f"\n[{self._dropped} bytes were not kept]\n".encode() if self._dropped else b""
         taken = bytes(self._head + gap + self._tail)
         self._head, self._tail, self._dropped = bytearray(), bytearray(), 0

@@ -1,4 +1,4 @@
-"""`Place`: where the shells of a conversation run, by its workspace."""
+"""`Place`: where the shells of a conversation run. It depends on the workspace."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from .local import LocalConsole
 
 
 class Place(Protocol):
-    """Gives consoles, until it is closed."""
+    """A source of consoles, until it is closed."""
 
     def console(self) -> Console:
-        """One for another shell."""
+        """Return a console for another shell."""
         ...
 
     async def close(self) -> None:
-        """Give up what it holds; its shells were closed before."""
+        """Release the resources of the place; its shells were closed before."""
         ...
 
 
 class Here:
-    """This machine; its shells have no variable of this process that `masked` finds a secret in."""
+    """This machine. Its shells get no variable of this process in which `masked` finds a secret."""
 
     def __init__(self, masked: Masked, conversation: str) -> None:
         self._masked, self._conversation = masked, conversation
 
     def console(self) -> Console:
-        """One for another shell."""
+        """Return a console for another shell."""
         return LocalConsole(self._masked, self._conversation)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources."""
 
 
 class InContainer:
-    """A container, which starts with its first shell; what is installed in it lasts from shell to shell."""
+    """A container. It starts with its first shell; software installed in it stays for later shells."""
 
     def __init__(self, workspace: DockerWorkspace, start_soon: StartSoon) -> None:
         self._container = Container(workspace, start_soon)
 
     def console(self) -> Console:
-        """One for another shell."""
+        """Return a console for another shell."""
         return ContainedConsole(self._container)
 
     async def close(self) -> None:
@@ -54,5 +54,5 @@ class InContainer:
 
 
 def place_of(workspace: Workspace, start_soon: StartSoon, masked: Masked = str, conversation: str = "") -> Place:
-    """Where the shells of a conversation run that works in `workspace`; its tasks last as long as the place."""
+    """Return the place for a conversation's shells in `workspace`. Tasks that it starts last as long as the place."""
     return InContainer(workspace, start_soon) if isinstance(workspace, DockerWorkspace) else Here(masked, conversation)

@@ -1,4 +1,4 @@
-"""Finding and ending all that a command started, also what left its process group or its session."""
+"""Finds and ends all processes that a command started, even if they left its process group or its session."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ KILL_AFTER = 0.5
 """Seconds from one signal of the escalation to the next."""
 
 CONVERSATION = "AGENTRT_CONVERSATION"
-"""The variable that names the conversation in the environment of what it starts."""
+"""The environment variable that names the conversation in the processes that it starts."""
 
 _ESCALATION = ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, 0.5), (signal.SIGKILL, 0.5))
-"""KILL twice: the second is for what was started in between."""
+"""KILL twice: the second is for processes that were started in between."""
 
 _LOOKS = 100
-"""How often a process is looked at, a millisecond apart, that shows neither environment nor arguments (proc(5))."""
+"""Maximum number of looks, a millisecond apart, at a process that shows no environment (proc(5))."""
 
 _SETTLED = 3
-"""Looks at arguments without an environment until there is none: the kernel sets the arguments first."""
+"""Number of looks that find arguments but no environment, after which it is taken to be empty: the kernel sets the
+arguments first."""
 
 _LISTS = 20
-"""How often the processes are listed at most, each time for those that came meanwhile."""
+"""Maximum number of times that the processes are listed, each time for those that came meanwhile."""
 
 _OF_THE_KERNEL = 0x200000
-"""The flag PF_KTHREAD of a thread of the kernel, which has no environment to wait for. Its session says nothing: it is
-0 as well for a process whose session began outside its PID namespace, as in a container."""
+"""The flag PF_KTHREAD of a kernel thread, which has no environment to wait for. Its session 0 does not identify it: a
+process whose session began outside its PID namespace, as in a container, has session 0, too."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -51,7 +52,7 @@ class _Process(NamedTuple):
 
 
 def children(pid: int) -> frozenset[int]:
-    """The processes whose parent is `pid` (proc(5), /proc/pid/task/tid/children); none if the kernel does not tell."""
+    """Return the processes whose parent is `pid` (proc(5), /proc/pid/task/tid/children); none if that is not there."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
             return frozenset(map(int, file.read().split()))
@@ -60,7 +61,7 @@ def children(pid: int) -> frozenset[int]:
 
 
 def descendants(pid: int, most: int) -> int:
-    """How many processes are below `pid`, counted up to `most`; those whose parent has ended are not among them."""
+    """Return the number of processes below `pid`, counted up to `most`, without those whose parent has ended."""
     todo, found = [pid], 0
     while todo and found < most:
         below = children(todo.pop())
@@ -70,13 +71,13 @@ def descendants(pid: int, most: int) -> int:
 
 
 def started_by(shell: int, mark: str, since: float, earlier: frozenset[int] = frozenset()) -> list[psutil.Process]:
-    """All that a command started: what of the shell's session began after `since` (seconds of CLOCK_BOOTTIME), what has
-    `mark` in its environment, and what is below either.
+    """Return all processes that a command started: those of the shell's session that began after `since` (seconds of
+    CLOCK_BOOTTIME), those with `mark` in their environment, and those below either.
 
-    The session finds what the shell forked and did not execute, the mark what left the session; a shell that adopts
-    orphans has also those below it that have neither. What an older process
-    of the session started, or what has the mark of another command, is not among them; nor are `earlier`, which began
-    in the same tick of the kernel's clock. For a thread: it reads /proc.
+    The session finds processes that the shell forked without executing a program; the mark finds processes that left
+    the session. If the shell adopts orphans, those with neither are found as its children. Excluded are processes that
+    an older process of the session started, those with the mark of another command, and those in `earlier`, which may
+    have begun in the same tick of the kernel's clock. For a thread: it reads /proc.
     """
     table, first, own = dict(_processes()), int(since * _TICKS), mark.encode()
     others = own[: own.rfind(b"-") + 1] or b"\0"
@@ -100,10 +101,10 @@ def started_by(shell: int, mark: str, since: float, earlier: frozenset[int] = fr
 
 
 def _processes() -> Iterator[tuple[int, _Process]]:
-    """All processes that have not ended (proc(5), /proc/pid/stat and environ).
+    """Yield all processes that have not ended (proc(5), /proc/pid/stat and environ).
 
-    One that forks and ends while the others are read would be missed together with its child: the list is made again
-    until nothing in it is new.
+    If a process forks and ends while the others are read, its child would be missed. So the processes are listed again
+    until none is new.
     """
     seen: set[int] = set()
     for _ in range(_LISTS):
@@ -120,11 +121,11 @@ def _processes() -> Iterator[tuple[int, _Process]]:
 
 
 def _environment(pid: int) -> list[bytes]:
-    """The environment of a process, none of another user's. While it replaces its program it shows nothing at all."""
+    """Return the environment of a process; empty for another user's. While it replaces its program it shows nothing."""
     settled = 0
     with contextlib.suppress(OSError):
         for _ in range(_LOOKS):
-            settled += bool(_read(f"/proc/{pid}/cmdline"))  # before the environment, which may come in between
+            settled += bool(_read(f"/proc/{pid}/cmdline"))  # read first: the environment may come in between
             if environment := _read(f"/proc/{pid}/environ"):
                 return environment.split(b"\0")
             if settled == _SETTLED:
@@ -152,7 +153,7 @@ def _ended(process: psutil.Process) -> bool:
 
 
 def _await_end(processes: list[psutil.Process], seconds: float) -> None:
-    """Wait for an end, also one that nobody collects, as psutil's own wait does not. For a thread."""
+    """Wait until processes have ended. Zombies count as ended, which psutil's own wait does not do. For a thread."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and not all(map(_ended, processes)):
         time.sleep(0.01)
@@ -165,8 +166,8 @@ async def end(
     earlier: frozenset[int] = frozenset(),
     also: Sequence[psutil.Process] = (),
 ) -> tuple[str, ...]:
-    """End what `started_by` finds, and `also`: INT was sent before, then TERM, then KILL. Returns the signals that were
-    needed.
+    """End the processes that `started_by` finds, and `also`: by TERM, then by KILL (INT was sent before). Return the
+    signals that were needed.
     """
     sent: dict[str, None] = {}
     for number, wait in _ESCALATION:
@@ -183,7 +184,7 @@ async def end(
 
 
 def ignores(pid: int, number: int) -> bool:
-    """Whether a process ignores a signal (proc(5), SigIgn); one that is gone does not."""
+    """Return whether a process ignores a signal (proc(5), SigIgn); False for a process that is gone."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -193,16 +194,16 @@ def ignores(pid: int, number: int) -> bool:
 
 
 def process_mark(created: str, store: str) -> str:
-    """What names a conversation in the environment of its processes: the id of its first event, and its store, since a
-    copy of that may be opened while the conversation is at work.
+    """Return the name of a conversation in the environment of its processes: the id of its first event, with a digest
+    of its store, because a copy of the store may be opened while the conversation is at work.
     """
     return f"{created}-{sha256(store.encode(errors='surrogateescape')).hexdigest()[:12]}"
 
 
 async def end_left(conversation: str) -> bool:
-    """End what a conversation started in a process that died; whether nothing of it was found any more.
+    """End what a conversation started in a process that died; return whether nothing of it is left.
 
-    It is found by its environment, and below what is found so: no shell adopts it any more.
+    The processes are found by their environment, and below those found: there is no shell any more that adopts them.
     """
     mark = f"{CONVERSATION}={conversation}"
     sent = await end(_NO_SHELL, mark, 0.0)
@@ -210,4 +211,4 @@ async def end_left(conversation: str) -> bool:
 
 
 _NO_SHELL = -1
-"""What no process has as its parent or its session."""
+"""An id that no process has as its parent or its session."""

@@ -1,4 +1,4 @@
-"""Running a program to its end for what it prints, such as git: bounded in time and bytes, ended when it is cut."""
+"""`printed`: runs a program such as git for its output, bounded in time and bytes. Cancelling kills the program."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from anyio.abc import TaskGroup
 from .starting import opened
 
 ERRORS = 8192
-"""Bytes that are kept of what it says on its standard error."""
+"""Bytes that are kept of a program's standard error."""
 
 PLAIN = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
-"""All that such a program needs to have in its environment, but for the `PATH` of this process."""
+"""The environment of such a program; this process's `PATH`, if it has one, replaces the one here."""
 
 
 class Printed(msgspec.Struct, frozen=True):
-    """What a program has printed, and its exit code; `cut` where it was ended since it had printed enough."""
+    """The output and the exit code of a program. `cut` is true if it was killed because it had printed too much."""
 
     output: bytes
     errors: bytes
@@ -33,7 +33,7 @@ class Printed(msgspec.Struct, frozen=True):
 
 
 class Stuck(TimeoutError):
-    """Raised when whoever watches a program has seen that it will not go on."""
+    """Raised if the watcher of a program finds that it makes no progress."""
 
 
 async def printed(
@@ -46,11 +46,11 @@ async def printed(
     given: bytes = b"",
     watched: Callable[[int], Awaitable[None]] | None = None,
 ) -> Printed:
-    """Run a program that reads `given`, until it ends, or has printed more than `most` bytes, of which the first count.
+    """Run a program with `given` as its input, until it ends or prints more than `most` bytes; only those are kept.
 
-    It has nothing of the environment of this process but its `PATH`. Raises `OSError` when it cannot be started,
-    `TimeoutError` when it takes longer than `seconds`, and `Stuck` when `watched`, which has the id of its process,
-    returns. When this is cancelled its process group is killed.
+    It gets no variable of this process but `PATH`. Raises `OSError` if it cannot be started, `TimeoutError` if it takes
+    longer than `seconds`, and `Stuck` if `watched` returns, which is called with the process id. Cancelling kills its
+    process group.
     """
     variables = {**PLAIN, "PATH": os.environ.get("PATH", os.defpath), **environment}
     with _readable(given) as stdin:
@@ -91,7 +91,7 @@ async def printed(
 
 
 async def _take(stream: anyio.abc.ByteReceiveStream | None, kept: bytearray, most: int, on: bool) -> bool:
-    """Keep what a stream brings; whether it brought more. Past that it is read `on`, or left."""
+    """Read a stream into `kept`, up to `most` bytes; return whether there was more. The rest is read only with `on`."""
     assert stream is not None
     more = False
     async for part in stream:
@@ -104,7 +104,7 @@ async def _take(stream: anyio.abc.ByteReceiveStream | None, kept: bytearray, mos
 
 @contextlib.contextmanager
 def _readable(data: bytes) -> Iterator[IO[bytes] | int]:
-    """Bytes to read: in memory, so that a program that does not read them keeps nobody waiting."""
+    """Give bytes as a file in memory, so that nothing waits for a program that does not read them."""
     if not data:
         yield DEVNULL
         return

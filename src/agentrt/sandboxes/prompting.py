@@ -1,16 +1,16 @@
-"""What a shell is told before, with and after a command, and how its prompt looks. Pure.
+"""The bash code that sets up a shell, runs a command and reports its end. Pure.
 
-A command is one line that is typed: it begins the command, sources the file with it, and prints the marker of its end.
-What the line relies on cannot be changed by a command (its functions, which are read-only), or is set again each time
-(the prompt and its options). `\\builtin` passes over aliases and functions, and the markers go to the terminal itself,
-wherever the shell's own output goes; where that is a pipe the marker of the end goes through it, too, behind the
-output. Each marker has the number of its call, so that one that comes late ends no other; a prompt's is told from that
-at the end of a line. `PROMPT_COMMAND` is the user's. There is always one: a bash that is cut while it starts a program
-takes its terminal back only when it runs something, and else finds its input closed and ends.
+For each command one line is typed: it begins the command, sources the file that contains it, and prints the end marker.
+Commands cannot change what the line relies on: its functions are read-only, the prompt and its options are set again
+each time. `\\builtin` bypasses aliases and functions. The markers go to the terminal itself, wherever the shell's own
+output goes. If that is a pipe, the end marker also goes through it, behind the output. Each marker has the number of
+its call, so that a late marker ends no other command; a prompt's marker differs from that at the end of a line.
+`PROMPT_COMMAND` belongs to the user, but is never empty: a bash that is cut while it starts a program takes its
+terminal back only when it runs something. Otherwise it finds its input closed and ends.
 
-When a command is cut (C-c, or an error that ends the whole line) the rest of the line is not run. Then the prompt is
-the marker of its end; and where the command has changed that as well, or has put another bash in the place of this one
-(`exec bash`), a line that sources `ASKED` is typed.
+If a command is cut (C-c, or an error that ends the whole line), the rest of the line is not run. Then the prompt is the
+end marker. If the command has changed the prompt, too, or has replaced this bash by another one (`exec bash`), a line
+that sources `ASKED` is typed.
 """
 
 from __future__ import annotations
@@ -48,41 +48,41 @@ __agentrt_prompt='${__agentrt_token:+'$'\036''$__agentrt_token${__agentrt_call:+
 \builtin readonly -f __agentrt_begin __agentrt_say __agentrt_end
 PS1="$__agentrt_prompt" PS2= PROMPT_COMMAND=:
 """.replace("TAKE", TAKE)
-"""What a bash is set up with, once its token stands in the place of TOKEN. Another shell that inherits the prompt has
-an empty one.
+"""Sets up a bash, with its token in place of TOKEN. In another shell that inherits the prompt, the prompt is empty.
 
-`__agentrt_begin` takes the call, the path of a loan or nothing, and the variables to take away. Both functions return
-the exit code of the command before, unless the shell would end with that (`set -e`).
+`__agentrt_begin` takes the call, the path of a loan or "", and the names of variables to unset. It and `__agentrt_end`
+return the exit code of the command before, unless that would end the shell (`set -e`).
 """
 
 SETTLED = f"{GIVE_BACK}\n"
-"""Sourced where a loan is out and its command has ended. (Not a function: what it declares is not to be local.)"""
+"""Sourced if a loan is out and its command has ended. (Not a function, because what it declares must not be local.)"""
 
 ASKED = r"""__agentrt_code=$?
 \builtin printf '\036%s:%s:%s\037' TOKEN "$__agentrt_code" "$PWD" >/dev/tty
 [[ $- != *e* ]] || __agentrt_code=0
 \builtin return "$__agentrt_code"
 """
-"""Sourced where the prompt does not say that a command has ended, or was not heard; with the token in the place of
+"""Sourced if the prompt does not report the end of a command, or its report did not arrive; with the token in place of
 TOKEN. It leaves the exit code as it is."""
 
 
 def may_be_unclosed(command: str) -> bool:
-    """Whether a command may end within a substitution, `$(` or `<(`.
+    """Return whether a command may end within a substitution, `$(` or `<(`.
 
-    Bash 5.2 reads before its buffer after it has sourced such a file, and may then end. It is a guess: a `(` more than
-    there are `)`.
+    After sourcing such a file, bash 5.2 reads before its buffer, and may then end. This is a guess: the command has
+    more `(` than `)`.
     """
     return command.count("(") > command.count(")")
 
 
 def command_line(scratch: Path, call: str, loan: str, gone: Iterable[str], checked: bool) -> str:
-    """The line that runs the file `command` in `scratch`: with the path of a loan, or "", and without some variables.
+    """Return the line that runs the file `command` in `scratch`.
 
-    With `checked`, another bash reads the file first, and a file with an error of syntax is not run.
+    `loan` is the path of a loan, or "". The variables in `gone` are unset. With `checked`, another bash parses the file
+    first, and a file with a syntax error is not run.
 
-    A bash that is not set up, as it took the place of another one, is so first. The line has no `[[`: after some errors
-    of syntax bash reads the next one as if it stood within a condition.
+    A bash that is not set up, because it has replaced another one, is set up first. The line has no `[[`: after some
+    syntax errors bash parses the next line as if it were inside a condition.
     """
     settled = f"[ -z \"${{__agentrt_lent+x}}\" ] || \\builtin . '{scratch}/settled'"
     begin = f"__agentrt_begin {call} '{loan}'" + "".join(f" {name}" for name in gone)
@@ -95,5 +95,5 @@ def command_line(scratch: Path, call: str, loan: str, gone: Iterable[str], check
 
 
 def asking_line(scratch: Path) -> str:
-    """The line that sources `ASKED`: short, since the terminal may show it."""
+    """Return the line that sources `ASKED`. It is short, because the terminal may show it."""
     return f" \\builtin . '{scratch}/asked'\n"

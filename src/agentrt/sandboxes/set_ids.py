@@ -1,4 +1,4 @@
-"""Set-user-id bits that a container leaves in the workspace: on this machine they would give its user's rights away."""
+"""Clears set-user-ID bits that a container left in the workspace: on this machine they give its user's rights away."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 DEPTH = 400
-"""Directories below one another that are looked into: each takes a descriptor."""
+"""Maximum depth of directories that are searched: each level takes a descriptor."""
 
 
 def clear_set_ids(root: str) -> int:
-    """Take the set-user-id and set-group-id bits from the files below a directory; how many had one. For a thread.
+    """Clear the set-user-ID and set-group-ID bits of files below a directory; return how many had one. For a thread.
 
-    Files are opened by descriptor and links are not followed, so nobody who moves things meanwhile leads out. What
-    cannot be opened, or belongs to another, keeps its bits. Raises `OSError` where the directory cannot be opened.
+    Paths are walked by descriptor and links are not followed, so a program that moves files meanwhile cannot lead out
+    of the directory. Files that cannot be opened or belong to another user, and other file systems, are left alone.
+    Raises `OSError` if the directory cannot be opened.
     """
     directory = os.open(root, _DIRECTORY & ~os.O_NOFOLLOW)
     try:
@@ -45,7 +46,7 @@ def _clear(directory: int, device: int, depth: int) -> int:
 
 def _clear_directory(name: str, parent: int, device: int, depth: int) -> int:
     directory = os.open(name, _DIRECTORY, dir_fd=parent)
-    try:  # not on another file system
+    try:  # other file systems are left alone
         return _clear(directory, device, depth) if os.fstat(directory).st_dev == device else 0
     finally:
         os.close(directory)

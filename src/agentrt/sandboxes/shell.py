@@ -1,4 +1,4 @@
-"""`Shell`: a persistent bash, on whatever `Console`."""
+"""`Shell`: a persistent bash, on any `Console`."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from .processes import TERM_AFTER
 from .prompting import ASKED, SET_UP, SETTLED, asking_line, command_line, may_be_unclosed
 
 START_SECONDS = 10.0
-"""How long bash may take to be ready."""
+"""Seconds within which bash must be ready."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 CUT = 128 + signal.SIGINT
-"""The exit code of a line that C-c has cut."""
+"""The exit code of a line that C-c cut."""
 
 AFTER_C_C = 1.0
-"""Seconds after which a bash that C-c brought back to its prompt has said so, if its prompt still can."""
+"""Seconds to wait, after C-c or a question, for bash to report that it is at its prompt."""
 
 TRIES = 3
-"""How often a bash is asked whether it is at its prompt, with C-c in between."""
+"""Maximum number of times that bash is asked whether it is at its prompt, with C-c in between."""
 
 
 class Shell:
-    """One bash: directory, variables and background jobs last from command to command."""
+    """A bash process, which keeps its directory, variables and background jobs from command to command."""
 
     def __init__(self, console: Console, directory: Path) -> None:
         self.directory = str(directory)
         self.running = False
         self.last_change = 0.0
-        """When the running command last printed, on the clock of `time.monotonic`."""
+        """Time of the running command's last output, or of its start (`time.monotonic`)."""
         self._console = console
         self._token = secrets.token_hex(8)
         self._markers = Markers(self._token)
@@ -55,22 +55,22 @@ class Shell:
         self._changed = asyncio.Event()
         self._calls = 0
         self._any_prompt = True
-        """Whether the next prompt ends the command also when it had not begun: at the start, and after an interrupt."""
+        """Whether the next prompt ends the command even if it had not begun: at the start, and after an interrupt."""
         self._typed = False
-        """Whether there may be half a line in the terminal that the last command has not read."""
+        """Whether the terminal may contain half a line that the last command has not read."""
         self._cut = False
-        """Whether the last line was not run to its end: bash may have kept the rest of it."""
+        """Whether the last line was not run to its end, so that bash may still have the rest of it."""
         self._answer = asyncio.Event()
-        """Set by what bash says when it is asked whether it is at its prompt."""
+        """Set when bash answers that it is at its prompt, or has ended."""
         self._due: int | None = None
-        """The exit code in the prompt after the last end, while that is still to come and says nothing of what runs."""
+        """Exit code in the prompt that follows the last end and has not come yet; it does not end the next command."""
         self._launched = False
         self._settled = True
-        """Whether the console knows that the last command has ended."""
+        """Whether the console was told that the last command has ended."""
         self._on_output: Callable[[bytes], None] = lambda data: None
 
     async def start(self) -> None:
-        """Start bash. Raises `ToolError` when there is none."""
+        """Start bash. Raises `ToolError` if it does not start."""
         try:
             await self._console.prepare()
             await self._launch()
@@ -91,7 +91,7 @@ class Shell:
         with anyio.move_on_after(START_SECONDS):
             while self.running:
                 await self.wait(None)
-        self._cut = False  # the first prompt comes after no line
+        self._cut = False  # no line was typed before the first prompt
         if not self.alive or self.running:
             raise ToolError(f"bash did not start within {START_SECONDS:.0f} s")
 
@@ -101,7 +101,7 @@ class Shell:
             (scratch / name).write_text(script.replace("TOKEN", self._token))
 
     async def _store(self, command: str) -> None:
-        """Put a command where bash reads it, in a directory that is made again where a command has removed it."""
+        """Write a command to the file that bash reads; make the directory again if a command has removed it."""
         text = command.encode("utf-8", "replace") + b"\n"
         try:
             await anyio.Path(self._command).write_bytes(text)
@@ -116,19 +116,19 @@ class Shell:
         return self._console.alive
 
     async def at_work(self) -> bool:
-        """Whether a command runs, or a job in the background."""
+        """Return whether a command or a background job is running."""
         return self.alive and (self.running or await self._console.busy())
 
     async def processes(self, most: int) -> int:
-        """How many processes it has, itself not counted; at `most`, no more are looked for."""
+        """Return the number of processes below bash, counted up to `most`."""
         return await self._console.processes(most)
 
     async def begin(
         self, command: str, on_output: Callable[[bytes], None], secrets: Mapping[str, str] | None = None
     ) -> None:
-        """Start a command; none may be running. It alone has `secrets` as variables of its environment.
+        """Start a command; none may be running. Only this command has `secrets` as environment variables.
 
-        Raises `ToolError` when the shell is gone, or does not answer.
+        Raises `ToolError` if the shell is gone or does not answer.
         """
         if self._cut:
             await self._reach()
@@ -149,11 +149,11 @@ class Shell:
         self._typed = False
 
     async def _reach(self) -> None:
-        """Have bash say that it waits for a command.
+        """Make bash report that it waits for a command.
 
-        A bash that C-c interrupts while it parses a line forgets the part that it has parsed; what it has read of the
-        rest is its next line. That may have a quote that is open, or run the command. Raises `ToolError` when the shell
-        is gone, or nothing helps.
+        If C-c interrupts bash while it parses a line, bash drops the part that it has parsed, and takes the rest that
+        it has read as its next line. That may contain an open quote, or run the command. Raises `ToolError` if the
+        shell is gone or does not answer.
         """
         with contextlib.suppress(OSError, termios.error):
             self._console.forget_input()
@@ -168,7 +168,7 @@ class Shell:
         raise ToolError("the shell does not answer: restart it")
 
     async def wait(self, seconds: float | None) -> Ended | None:
-        """Wait until the command ends or prints, `seconds` at most; its end, when it has ended."""
+        """Wait until the command ends or prints, at most `seconds`; return its end if it has ended."""
         if self.running:
             self._changed.clear()
             with anyio.move_on_after(seconds if seconds is not None else float("inf")):
@@ -181,7 +181,7 @@ class Shell:
         return self._ended
 
     async def send(self, data: bytes) -> None:
-        """Type for the command. Raises `ToolError` when the shell is gone, or the command does not take it all."""
+        """Type input for the command. Raises `ToolError` if the shell is gone or the command does not take it all."""
         self._typed = True
         await self._send(data)
 
@@ -194,7 +194,7 @@ class Shell:
             raise ToolError(f"the command does not read its input: it was given {taken} of {len(data)} bytes")
 
     def take(self) -> bytes:
-        """What the command has printed since this was called last."""
+        """Return what the command has printed since the last call."""
         shown, command = self._output.take(), os.fsencode(self._command)
         if self._ask.strip() in shown:
             shown = shown.replace(self._ask.strip(), b"")
@@ -203,13 +203,13 @@ class Shell:
         return shown
 
     async def cut(self) -> None:
-        """Type C-c. A bash that is at its prompt then is heard of, whatever the command made of the prompt."""
+        """Type C-c. If bash is at its prompt then, it reports so, even if the command has changed the prompt."""
         self._any_prompt = True
         await self.send(b"\x03")
         await self._prompted(AFTER_C_C)
 
     async def _prompted(self, seconds: float) -> None:
-        """Wait for the end that C-c brings, and have a bash say it whose prompt does not."""
+        """Wait for the end that C-c causes; if the prompt does not report it within `seconds`, ask bash."""
         with anyio.move_on_after(seconds):
             while self.running:
                 await self.wait(None)
@@ -217,13 +217,13 @@ class Shell:
             await self._send(b"\n" + self._ask)
 
     async def adopt(self) -> None:
-        """Go on with the bash that the running command has put in the place of the first one (`exec bash`), if any."""
+        """Continue with the bash that has replaced the first one, if the running command did so (`exec bash`)."""
         if self.running and self.alive and await self._console.replaced():
             self._any_prompt = True
             await self._send(self._ask)
 
     async def interrupt(self) -> tuple[str, ...]:
-        """End the running command and all that it started. Returns the signals that were needed."""
+        """End the running command and all that it started. Return the signals that were needed."""
         sent = ["SIGINT"]
         if not self._launched:
             return ()
@@ -254,7 +254,7 @@ class Shell:
         if not data:
             self._take_back()
             self.running = False
-            self._answer.set()  # whoever waits for one learns when they type
+            self._answer.set()  # wakes `_reach`; what is typed next fails
         for found in self._markers.feed(data):
             if isinstance(found, Ended):
                 if self._ends(found):
@@ -268,7 +268,7 @@ class Shell:
         self._changed.set()
 
     def _ends(self, end: Ended) -> bool:
-        """Whether the running command has ended with this, and not an earlier one of which is heard late."""
+        """Return whether this is the end of the running command, not that of an earlier one which is reported late."""
         if end.call is None:
             self._due = end.exit_code
             self._answer.set()
@@ -281,5 +281,5 @@ class Shell:
             return end.begun or self._any_prompt
         due, self._due = self._due, None if end.prompt else self._due
         if end.prompt and due is not None and (end.exit_code != CUT or due == CUT):
-            return False  # the one that is due, and not what C-c brings in its place
+            return False  # the prompt that was due, not the one that C-c causes instead
         return self._any_prompt

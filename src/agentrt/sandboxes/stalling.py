@@ -1,4 +1,4 @@
-"""Seeing that a process waits for what may never come, as one that opens a pipe which nobody writes to."""
+"""Detects a process that makes no progress, for example because it has opened a pipe that nobody writes to."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 import anyio
 
 STALLED_SECONDS = 3.0
-"""After this long without work a process is stalled."""
+"""Seconds without work after which a process is stalled."""
 
 LOOK_SECONDS = 0.1
-"""How often it is looked at."""
+"""Seconds between two looks at the process."""
 
 BUSY = 0.05
-"""The share of a CPU that no thread of a stalled process takes. A thread that only polls for work takes less."""
+"""Maximum fraction of a CPU that a thread of a stalled process takes. A thread that only polls for work takes less."""
 
 WAITS_FOR_DISK = "D"
 """The state of a thread that waits for a disk (proc(5), /proc/pid/task/tid/stat)."""
@@ -24,10 +24,10 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 async def stalled(pid: int, seconds: float = STALLED_SECONDS) -> None:
-    """Returns once a process has done nothing for so long: no thread of it took `BUSY` of a CPU, or waited for a disk.
+    """Return once a process has been idle for `seconds`: no thread took more than `BUSY` of a CPU or waited for a disk.
 
-    Whether threads wait for a CPU says nothing: on a busy machine those do that only look for work. It never returns
-    where no thread can be seen, as those of a process that has ended.
+    Waiting for a CPU is no sign of work: on a busy machine, threads that only poll for work wait for it, too. Never
+    returns if no thread is visible, as for a process that has ended.
     """
     since, before = time.monotonic(), _threads(pid)
     while True:
@@ -42,7 +42,7 @@ async def stalled(pid: int, seconds: float = STALLED_SECONDS) -> None:
 
 
 def _threads(pid: int) -> dict[str, tuple[float, str]]:
-    """The threads of a process: the seconds of CPU that each has taken, and its state."""
+    """Return the threads of a process: the CPU seconds that each has taken, and its state."""
     found = dict[str, tuple[float, str]]()
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():

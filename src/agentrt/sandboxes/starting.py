@@ -1,7 +1,7 @@
-"""`opened`: a process, started without a copy of this one.
+"""`opened`: starts a process without copying this one.
 
-uvloop and `os.fork` copy the page tables of this process before the program starts: that holds up the event loop for
-14 ms in a server of 200 MB. `subprocess` uses vfork(2), which takes 0.3 ms whatever the size.
+uvloop and `os.fork` copy the page tables of this process before the program starts. In a server of 200 MB that blocks
+the event loop for 14 ms. `subprocess` uses vfork(2), which takes 0.3 ms whatever the size.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ async def opened(
     stderr: int | IO[Any] | None = PIPE,
     **how: Any,
 ) -> Started:
-    """Start a program, as `anyio.open_process` does; cancelling this waits until it is there.
+    """Start a program, as `anyio.open_process` does. A cancellation waits until its pipes are connected.
 
-    Else it may run, and nobody has its handle. `how` is for `subprocess.Popen`. Raises `OSError`, and `ValueError` for
-    arguments that no program can have.
+    Otherwise the program might run without anyone having its handle. `how` is passed to `subprocess.Popen`. Raises
+    `OSError`, and `ValueError` for arguments that no program can have.
     """
     popen = Popen[bytes](command, bufsize=0, stdin=stdin, stdout=stdout, stderr=stderr, **how)
     with anyio.CancelScope(shield=True):
@@ -44,7 +44,7 @@ async def opened(
 
 
 class Started(Process):
-    """A process whose end does not wait for that of its pipes, which others may hold open."""
+    """A process. Its end does not wait for the end of its pipes, which other processes may hold open."""
 
     def __init__(self, popen: Popen[bytes], stdin: _Input | None, stdout: _Output | None, stderr: _Output | None):
         self._popen, self._stdin, self._stdout, self._stderr = popen, stdin, stdout, stderr
@@ -52,14 +52,14 @@ class Started(Process):
         self._loop = asyncio.get_running_loop()
         try:
             self._handle = os.pidfd_open(popen.pid)
-        except OSError:  # a kernel that has none
+        except OSError:  # a kernel without pidfds
             threading.Thread(target=self._await_end, name="process", daemon=True).start()
         else:
             self._loop.add_reader(self._handle, self._note_end)
 
     @classmethod
     async def of(cls, popen: Popen[bytes]) -> Started:
-        """Return a process that has been started just now."""
+        """Return the handle of a process that was just started."""
         return cls(
             popen,
             None if popen.stdin is None else await _Input.of(popen.stdin),
@@ -97,12 +97,12 @@ class Started(Process):
         self._popen.send_signal(signal)
 
     async def wait(self) -> int:
-        """Return its exit code, once it has ended."""
+        """Wait until the process has ended, and return its exit code."""
         await self._ended.wait()
         return self._popen.wait()
 
     async def aclose(self) -> None:
-        """Close its pipes, and wait until it has ended; it is killed if that is cancelled."""
+        """Close the pipes, and wait until the process has ended; cancelling kills it."""
         self.close_pipes()
         try:
             await self.wait()
@@ -113,7 +113,7 @@ class Started(Process):
             raise
 
     def close_pipes(self) -> None:
-        """Close its pipes, also with data in them that nobody has read."""
+        """Close the pipes, even with unread data in them."""
         for pipe in (self._stdin, self._stdout, self._stderr):
             if pipe is not None:
                 pipe.close()
@@ -130,7 +130,7 @@ class Started(Process):
 
 
 class _Input(ByteSendStream):
-    """A pipe to write to. `send` has all of its bytes written, also when it is cancelled."""
+    """A pipe to write to. Once `send` has begun, all its bytes are written, even if it is cancelled."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer, self._closed = writer, False
@@ -148,7 +148,7 @@ class _Input(ByteSendStream):
         try:
             self._writer.write(item)
             await self._writer.drain()
-        except (ConnectionError, RuntimeError) as error:  # RuntimeError: of uvloop
+        except (ConnectionError, RuntimeError) as error:  # RuntimeError: from uvloop
             raise (anyio.ClosedResourceError if self._closed else anyio.BrokenResourceError) from error
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""`Beginnings`: finds where data ends in the beginning of a form. Pure."""
+"""`Beginnings`: finds an incomplete form at the end of data. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .lines import LONGEST_BREAK, joined_lines
 
 
 class Beginnings:
-    """Finds where in some data a form begins that is not there as a whole yet."""
+    """Finds where in some data a form begins that is not complete yet."""
 
     def __init__(self, written: Iterable[bytes], encoded: Iterable[bytes]) -> None:
         self._written, self._encoded = _Forms(written), _Forms(encoded)
 
     def place(self, data: bytes) -> int:
-        """The first such place, the end where there is none."""
+        """Return the first such place; the length of `data` if there is none."""
         before = max(0, len(data) - (LONGEST_BREAK + 1) * self._encoded.longest)
         joined, places = joined_lines(data[before:])
         broken = self._encoded.place(joined)
@@ -24,7 +24,7 @@ class Beginnings:
 
 
 class _Forms:
-    """Forms by the two bytes that they begin with."""
+    """Forms, indexed by their first two bytes."""
 
     def __init__(self, forms: Iterable[bytes]) -> None:
         self.longest, self._by_start = 0, defaultdict[bytes, list[bytes]](list)
@@ -37,7 +37,7 @@ class _Forms:
         self._starts = re.compile(b"(?=%b)" % b"|".join(map(re.escape, self._by_start)) if self._by_start else b"(?!)")
 
     def place(self, data: bytes) -> int:
-        """The first place from which the rest of `data` is a beginning of a form, and no whole one."""
+        """Return the first place from which the rest of `data` is an incomplete form; the length of `data` if none."""
         for match in self._starts.finditer(data, max(0, len(data) - self.longest + 1)):
             place = match.start()
             for form in self._by_start[data[place : place + 2]]:

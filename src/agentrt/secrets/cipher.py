@@ -1,4 +1,4 @@
-"""`Cipher`: encrypts what the log keeps of secrets."""
+"""`Cipher`: encrypts the secrets that the log keeps."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _HOW = "make one with Cipher.new_key() and keep it outside of the store"
 
 
 class Cipher:
-    """AES-256 in Galois/Counter Mode (NIST SP 800-38D): nobody reads or changes a token without the key.
+    """AES-256 in Galois/Counter Mode (NIST SP 800-38D): without the key, nobody can read or forge a token.
 
-    The key is 32 random bytes in base64, as `new_key` and Fernet make them; a passphrase is refused, for it could be
-    guessed. To change the key, give the `older` ones behind it: they only decrypt. A token belongs to what it was
-    encrypted `for`: put in another place it cannot be read. Raises `ConfigurationError` for what is no key, and when
-    `cryptography` is not installed.
+    The key is 32 random bytes in base64, as `new_key` and Fernet make them; a passphrase is refused, because it could
+    be guessed. To change the key, give the `older` ones after the new one: they only decrypt. A token can be decrypted
+    only for the place that it was encrypted for. Raises `ConfigurationError` for an invalid key, and if `cryptography`
+    is not installed.
     """
 
     def __init__(self, key: str, *older: str) -> None:
@@ -36,21 +36,21 @@ class Cipher:
             encode(secret).decode() for secret in secrets for encode in (base64.b64encode, base64.urlsafe_b64encode)
         )
         self.spellings: Callable[[], tuple[str, ...]] = lambda: spellings
-        """The key as text, for a mask; a function, since that shows nothing when it is printed."""
+        """Returns the keys as text, for a mask. It is a function, because a function shows nothing when printed."""
 
     @staticmethod
     def new_key() -> str:
-        """A new random key."""
+        """Return a new random key."""
         return base64.urlsafe_b64encode(os.urandom(_KEY_BYTES)).decode()
 
     def encrypt(self, value: str, place: str) -> Token:
-        """A token that `decrypt` gives the value for, at the same place only."""
+        """Return a token that `decrypt` turns into the value, for the same place only."""
         nonce = os.urandom(_NONCE_BYTES)
         sealed = nonce + self._ciphers[0].encrypt(nonce, value.encode(), place.encode())
         return _VERSION + base64.urlsafe_b64encode(sealed).decode()
 
     def decrypt(self, token: Token, place: str) -> str:
-        """The value. Raises `ConfigurationError` for another key, another place, and a token that was changed."""
+        """Return the value. Raises `ConfigurationError` for another key, another place, or a changed token."""
         from cryptography.exceptions import InvalidTag
 
         for cipher in self._ciphers:
@@ -68,7 +68,7 @@ class Cipher:
 def _key(text: str) -> bytes:
     try:
         secret = base64.b64decode(text.strip(), altchars=b"-_", validate=True)
-    except (AttributeError, ValueError):  # no text, or not of that form
+    except (AttributeError, ValueError):  # not text, or not base64
         secret = b""
     if len(secret) != _KEY_BYTES:
         raise ConfigurationError(f"the key for secrets is not {_KEY_BYTES} bytes in base64: {_HOW}")

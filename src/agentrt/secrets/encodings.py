@@ -1,8 +1,8 @@
-"""The forms under which a secret's value may stand in a text. Pure.
+"""The forms in which a text may contain a secret's value. Pure.
 
-Known are: as it is; escaped as JSON, Python, XML or a shell write it; each line of a key in a PEM file; and of a value
-of 8 characters or more also percent-encoded, in hexadecimal, byte by byte too, and in base64 wherever it begins in what
-was encoded.
+The forms are: the value itself; the value escaped as in JSON, Python, XML or a shell; and each line of a key in a PEM
+file. For a value of 8 characters or more also: percent-encoding, hexadecimal, also byte by byte, and base64, wherever
+the value begins in the encoded data.
 """
 
 from __future__ import annotations
@@ -16,29 +16,30 @@ from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
 SHORTEST_ENCODED = 8
-"""Characters from which on a value is also looked for in base64, hexadecimal and percent-encoding."""
+"""Minimum number of characters of a value that is also looked for in base64, hexadecimal and percent-encoding."""
 
 TIMES_ESCAPED = 3
-"""How often a value may be escaped: an event is JSON, which holds a text that is JSON, with a string of JSON in it."""
+"""How many times a value may be escaped: an event is JSON, and may contain a text of JSON with a string of JSON in it.
+"""
 
 _LINE = re.compile(r"(?!-----)(?:.{16,}|(?!(?:[A-Z]?[a-z]+|[A-Z]+)\Z)[\w+/=-]{8,})")
-"""What a line of a value of several lines is when it is a secret by itself: a long one, or a piece of base64 that is no
-word; not what frames a key."""
+"""A line of a value of several lines that is a secret by itself: a long one, or a piece of base64 that is not a word,
+but not the frame of a key."""
 
 _PERCENT = re.compile(r"%[0-9A-F]{2}")
 
 _UNRESERVED = ("", "/", "!'()*", "!'()*;,/?:@&=+$#")
-"""What stays when a URL is made: in Python, in its paths, and by the two functions of JavaScript."""
+"""Characters that are not percent-encoded: by Python, by Python in paths, and by the two functions of JavaScript."""
 
 _IN_DOUBLE_QUOTES = re.compile(r'[\\"$`]')
 _IN_NO_QUOTES = re.compile(r"[^\w@%+=:,./\n-]")
 
 _LEADING = (0, 2, 3)
-"""Characters at the beginning of base64 that also say something of the 0, 1 or 2 bytes before the value."""
+"""Number of base64 characters at the beginning that also depend on the 0, 1 or 2 bytes before the value."""
 
 
 def written(value: str) -> frozenset[str]:
-    """The forms that stand in one piece; none of an empty value. Space around a value is no part of it."""
+    """Return the forms that are never broken over lines; none for an empty value. Space around a value is ignored."""
     value = value.strip()
     if not value:
         return frozenset()
@@ -54,7 +55,7 @@ def written(value: str) -> frozenset[str]:
 
 
 def encoded(value: str) -> frozenset[str]:
-    """The forms that an encoder may break over lines anywhere; none of a value of less than 8 characters."""
+    """Return the forms that an encoder may break over lines anywhere; none for a value of fewer than 8 characters."""
     value = value.strip()
     if len(value) < SHORTEST_ENCODED:
         return frozenset()
@@ -66,7 +67,7 @@ def encoded(value: str) -> frozenset[str]:
 
 
 def shortest(forms: Iterable[str]) -> tuple[str, ...]:
-    """Those that hold none of the others: where one of these is not, none of them is."""
+    """Return the forms that contain no other form: a text that contains none of these contains no form."""
     kept: list[str] = []
     for form in sorted(forms, key=len):
         if not any(other in form for other in kept):
@@ -92,12 +93,12 @@ def _json_in_ascii(text: str) -> str:
 
 
 def _json_in_html(text: str) -> str:
-    """As Go writes JSON."""
+    """Return a text as Go writes it in JSON."""
     return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", _json(text))
 
 
 def _in_a_shell(value: str) -> set[str]:
-    """As a shell prints a variable or a command: in single quotes, in double quotes, and with backslashes alone."""
+    """Return a value as a shell prints it: in single quotes, in double quotes, and with backslashes alone."""
     return {
         shlex.quote(value).removeprefix("'").removesuffix("'"),
         value.replace("'", "'\\''"),
@@ -115,17 +116,19 @@ def _percent_encoded(value: str) -> set[str]:
 
 
 def _byte_by_byte(value: str) -> set[str]:
-    """Each byte in hexadecimal with something before or between: as a URL, a dump and a string may have it."""
+    """Return each byte in hexadecimal with separators: as in a URL, a dump or a string."""
     data = value.encode("utf-8", "surrogatepass")
     pairs = [data.hex(" "), data.hex(" ").upper()]
     found = {form.replace(" ", between) for form in pairs for between in (" ", ":")}
     found |= {"%" + form.replace(" ", "%") for form in pairs}
     escapes = {f"{before}x" + form.replace(" ", f"{before}x") for form in pairs for before in ("\\", "\\\\", "\\" * 4)}
-    return found | escapes  # those as JSON has them, once and twice
+    return found | escapes  # the latter also escaped as JSON, once and twice
 
 
 def _in_base64(data: bytes, before: int) -> set[str]:
-    """With `before` bytes in front: the characters that only the value makes, and those at an end of the whole."""
+    """Return base64 of a value after `before` bytes: the characters that depend on the value alone, and those of a
+    value that ends the data.
+    """
     found: set[str] = set()
     settled = (before + len(data)) * 8 // 6
     for encode in (base64.b64encode, base64.urlsafe_b64encode):

@@ -1,4 +1,4 @@
-"""`KeyFile`: the key of a user for what a store keeps encrypted without being told a key."""
+"""`KeyFile`: a file with a user's key, for what a store encrypts even if the program gives it no key."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from ..errors import ConfigurationError
 from .cipher import Cipher
 
 PLACE = Path(".config", "agentrt", "secrets.key")
-"""Below the home directory, and so outside of every store."""
+"""Path below the home directory, outside of every store."""
 
 
 class KeyFile:
-    """A file that holds a key, with older ones behind it; for a thread. Raises `ConfigurationError`."""
+    """A file that contains a key, with older keys after it; for a thread. Raises `ConfigurationError`."""
 
     def __init__(self, path: Path, *, private: bool = False) -> None:
         self.path, self._private = path, private
 
     @staticmethod
     def of(home: Path) -> KeyFile:
-        """That of the user of a home directory."""
+        """Return the key file of the user with this home directory."""
         return KeyFile(home / PLACE, private=True)
 
     @staticmethod
     def paths(home: Path | None) -> tuple[str, ...]:
-        """Where that of a user is, if there is one: no agent should touch it."""
+        """Return the path of a user's key file, which no agent should touch; none without a home directory."""
         return () if home is None else (str(home / PLACE),)
 
     def read(self) -> Cipher | None:
-        """The cipher of its keys; None without a file."""
+        """Return the cipher of its keys; None if the file does not exist."""
         try:
             if self._private and stat.S_IMODE(self.path.stat().st_mode) & 0o077:
                 raise ConfigurationError(f"others can read {self.path}: chmod 600 it, or make another key")
@@ -45,12 +45,12 @@ class KeyFile:
         return Cipher(*keys)
 
     def make(self) -> Cipher:
-        """The cipher of its keys; the file is made where there is none, for its owner alone."""
+        """Return the cipher of its keys; a missing file is made, for its owner alone."""
         if (found := self.read()) is not None:
             return found
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with NamedTemporaryFile("w", dir=self.path.parent) as new:  # which others cannot read
+            with NamedTemporaryFile("w", dir=self.path.parent) as new:  # others cannot read it
                 new.write(f"{Cipher.new_key()}\n")
                 new.flush()
                 os.fsync(new.fileno())

@@ -1,4 +1,4 @@
-"""Joins lines, and says where the bytes of the whole stood before. Pure."""
+"""Joins lines, and maps places in the result to places in the original data. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _BREAK = re.compile(rb"\r?\n|(?:\\{1,8}r)?\\{1,8}n")
 _BEGUN = re.compile(rb"\r|(?:\\{1,8}r)?\\{0,8}")
 
 LONGEST_BREAK = 18
-"""Bytes that a break takes at most."""
+"""Maximum number of bytes of a break."""
 
 
 class Places:
-    """Where the bytes of joined lines stood before."""
+    """Maps places in joined lines to places in the original data."""
 
     def __init__(self, cuts: Sequence[int], removed: Sequence[int]) -> None:
         self._cuts, self._removed = cuts, removed
 
     def of(self, place: int) -> int:
-        """The place of a byte of them."""
+        """Return the original place of a byte of the joined lines."""
         cut = bisect_right(self._cuts, place)
         return place + (self._removed[cut - 1] if cut else 0)
 
@@ -30,9 +30,9 @@ _UNCUT = Places((), ())
 
 
 def joined_lines(data: bytes) -> tuple[bytes, Places]:
-    """Data without its single line breaks, also such as are escaped, and without one that begins at the end.
+    """Return data without its single line breaks, even escaped ones, and without a break that begins at its end.
 
-    They are what an encoder puts between the lines that it writes; blank lines stay.
+    Encoders put such breaks between the lines that they write. Blank lines stay.
     """
     if not (b"\n" in data or b"\r" in data or b"\\" in data):
         return data, _UNCUT

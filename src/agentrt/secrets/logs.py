@@ -1,4 +1,4 @@
-"""`LogMask`: takes the secrets of all conversations out of what is logged."""
+"""`LogMask`: masks the secrets of all conversations in the records of `logging`."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from .mask import HIDDEN, Mask
 from .registry import SecretRegistry
 
 FEW = 64
-"""Values that are looked for besides the many, before the two are made one."""
+"""Maximum number of values in the mask of new values, before it is joined to the mask of many."""
 
 MANY = 8
-"""The part of those that were watched, one in so many, with which their values are forgotten that are gone."""
+"""The values of registries that are gone are forgotten once one in so many of the watched registries is gone."""
 
 LOGGERS = ("agentrt", "asyncio", "LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "aiohttp", "httpx", "httpx2", "mcp")
-"""Whose records are masked, with all that goes to the same handlers."""
+"""The loggers whose records are masked, like all records that go to the same handlers."""
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
 class LogMask(logging.Filter):
-    """A filter that masks records: what they say, the exception that they tell of, and what was added to them.
+    """A filter that masks records: their message, their exception, and attributes that were added to them.
 
-    It knows the registries that it watches for as long as they live. It never raises: of a record that it cannot mask
-    only that is left. A logger's filter does not see what a logger below it says, so `install` goes to all of them and
-    to their handlers; a handler that is added later needs `addFilter`.
+    It watches registries as long as they live. It never raises: a record that cannot be masked is replaced by a note
+    that says so. The filter of a logger does not see the records of loggers below it, so `install` adds it to all of
+    them and to their handlers. A handler that is added later needs `addFilter`.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._registries: WeakSet[SecretRegistry] = WeakSet()
         self._many, self._new = Mask(), Mask()
-        """What is masked, and what came to it lately: to make a mask of many values takes long, to use it does not."""
+        """The masks of all values but the newest, and of the newest: making a mask of many values is slow, using it is
+        not."""
         self._changed, self._watched = False, 0
         self._lock = threading.Lock()
 
     def watch(self, registry: SecretRegistry) -> None:
-        """Mask the secrets of one more conversation."""
+        """Mask the secrets of another conversation."""
         if registry not in self._registries:
             self._registries.add(registry)
             registry.listeners.append(self._note)
@@ -49,7 +50,7 @@ class LogMask(logging.Filter):
         self._changed = True
 
     def install(self, *names: str) -> None:
-        """Put it on the loggers of these names, on those below them, and on all their handlers; once is enough."""
+        """Add the filter to the loggers of these names, those below them, and all their handlers. Once is enough."""
         for name in names or LOGGERS:
             below = [other for other in list(logging.root.manager.loggerDict) if other.startswith(f"{name}.")]
             for logger in map(logging.getLogger, (name, *below)):
@@ -58,7 +59,7 @@ class LogMask(logging.Filter):
                     handler.addFilter(self)
 
     def uninstall(self) -> None:
-        """Take it off wherever it is."""
+        """Remove the filter everywhere."""
         if logging.lastResort is not None:
             logging.lastResort.removeFilter(self)
         loggers = [logging.root, *map(logging.getLogger, list(logging.root.manager.loggerDict))]
@@ -73,15 +74,15 @@ class LogMask(logging.Filter):
                 self._look()
             if masks := [mask for mask in (self._many, self._new) if mask]:
                 _mask(record, lambda text: _text(masks, text))
-        except Exception as failure:  # logging must not end what is logged about, nor say what could not be masked
+        except Exception as failure:  # logging must not break its caller, or show what was not masked
             record.msg, record.args = f"{HIDDEN}: a record that could not be masked ({type(failure).__name__})", None
             record.exc_info = record.exc_text = record.stack_info = None
         return True
 
     def _look(self) -> None:
-        """Take what is new in the registries."""
+        """Take over the new values of the registries."""
         with self._lock:
-            self._changed = False  # first: what comes meanwhile is looked at again
+            self._changed = False  # first, so that a change meanwhile is not missed
             registries = list(self._registries)
             values = {value for registry in registries for value in registry.mask.values}
             if self._lost(len(registries)):
@@ -92,12 +93,12 @@ class LogMask(logging.Filter):
                 self._many, self._new = self._many.adding(self._new.values), Mask()
 
     def _lost(self, now: int) -> bool:
-        """Whether so many registries are gone that their values are worth forgetting."""
+        """Return whether so many registries are gone that their values are worth forgetting."""
         return (self._watched - now) * MANY >= max(self._watched, 1)
 
 
 def _handlers(logger: logging.Logger | None) -> Iterator[logging.Handler]:
-    """Those that get the records of a logger, and the one that does where there are none."""
+    """Yield the handlers that get the records of a logger, and the one that gets them if there are none."""
     if logging.lastResort is not None:
         yield logging.lastResort
     while logger is not None:
@@ -131,5 +132,5 @@ def _mask(record: logging.LogRecord, clean: Callable[[str], str]) -> None:
 def _said(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except Exception:  # arguments that do not fit: logging would print them as they are
+    except Exception:  # the arguments do not fit: logging would print them unmasked
         return f"{record.msg} {record.args!r}"

@@ -1,4 +1,4 @@
-"""Fetches the values of secrets that are looked up: from a URL, or from a function of the program."""
+"""Fetches the values of secrets from a URL, or from a function of the program."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 TIMEOUT = 30.0
-"""Seconds that a lookup has."""
+"""Maximum number of seconds for a lookup."""
 
 MAX_SIZE = 64 * 1024
-"""Bytes of an answer at most."""
+"""Maximum number of bytes of an answer."""
 
 MAX_REDIRECTS = 5
 
@@ -29,7 +29,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 async def fetch(source: LookupSecret | CallableSecret) -> object:
-    """What a source says now. Raises `ToolError` with the reason, which holds no header and no query."""
+    """Return the current value of a source. Raises `ToolError` with the reason, without any header or query."""
     with anyio.move_on_after(TIMEOUT):
         return await (_answer(source) if isinstance(source, LookupSecret) else _result(source))
     where = shown(source.url) if isinstance(source, LookupSecret) else "its function"
@@ -37,7 +37,7 @@ async def fetch(source: LookupSecret | CallableSecret) -> object:
 
 
 def shown(url: str) -> str:
-    """A URL without its query."""
+    """Return a URL without its query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
@@ -49,7 +49,7 @@ async def _result(source: CallableSecret) -> object:
                 return await source.function()
             result = await anyio.to_thread.run_sync(source.function, abandon_on_cancel=True)
             return await result if inspect.isawaitable(result) else result
-    except Exception as failure:  # of the program's own code; what it says may hold a secret that nobody knows yet
+    except Exception as failure:  # from the program's code: its text may contain a secret not known yet
         raise ToolError(f"its function failed with {type(failure).__name__}") from failure
 
 
@@ -71,7 +71,7 @@ async def _answer(source: LookupSecret) -> str:
 
 
 async def _get(session: ClientSession, url: str, headers: Mapping[str, str]) -> bytes:
-    """The body; redirects are followed to the same origin only, for the headers go along."""
+    """Return the body. Redirects are followed only to the same origin, because the headers are sent along."""
     first = url
     for _ in range(MAX_REDIRECTS + 1):
         async with session.get(url, headers=headers, allow_redirects=False) as response:

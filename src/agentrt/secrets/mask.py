@@ -1,4 +1,4 @@
-"""`Mask`: takes secrets out of what leaves the process. Pure."""
+"""`Mask`: replaces secrets in everything that leaves the process. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from .pieces import fragments_of, pieces_of, tail, whole_characters
 from .sieve import Sieve
 
 HIDDEN = "<secret-hidden>"
-"""Stands in the place of a secret."""
+"""The mark that replaces a secret."""
 
 _HIDDEN = HIDDEN.encode()
 _HALF = 24
-"""Bytes at most of a piece by which an encoded form is found: one of two such is whole in lines of 60 or more."""
+"""Maximum number of bytes of each of the two parts by which an encoded form is found: lines of 60 or more bytes break
+at most one of the two."""
 
 _WORD = re.compile(r"[a-z_]{1,16}")
 
@@ -26,7 +27,7 @@ Span = tuple[int, int]
 
 
 class _Value:
-    """A value's forms in bytes."""
+    """The forms of a value, as bytes."""
 
     __slots__ = ("anchors", "encoded", "pieces", "written")
 
@@ -35,22 +36,22 @@ class _Value:
         self.written, self.encoded = tuple(map(_bytes, one_piece)), tuple(map(_bytes, broken))
         halves = [half for form in map(_bytes, shortest(broken)) for half in _halves(form)]
         self.anchors = (*map(_bytes, shortest(one_piece)), *halves)
-        """One of them is in whatever holds a form."""
+        """Whatever contains a form contains at least one of them."""
         self.pieces = pieces_of(value)
 
 
 class Mask:
-    """Replaces values, in every form of `encodings` and in pieces of eight characters, by `<secret-hidden>`.
+    """Replaces values, in every form of `encodings` and in pieces of eight bytes, by `<secret-hidden>`.
 
-    All that belongs to a form is replaced, and forms that overlap by one mark; an encoded form also where it is broken
-    over lines. What is left between two marks holds no form. A mask does not change: `adding` makes another.
+    Each form is replaced as a whole, overlapping forms by one mark, and an encoded form even if it is broken over
+    lines. The text between two marks contains no form. A mask is immutable: `adding` returns another one.
     """
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values = {value: _Value(value) for value in values if value.strip()}
 
     def adding(self, values: Iterable[str]) -> Mask:
-        """A mask for these values as well; itself when it has them all."""
+        """Return a mask for these values as well; this mask if it has them all."""
         new = {value: _Value(value) for value in values if value.strip() and value not in self._values}
         if not new:
             return self
@@ -60,7 +61,7 @@ class Mask:
 
     @property
     def values(self) -> Collection[str]:
-        """What it replaces."""
+        """The values that it replaces."""
         return self._values.keys()
 
     def __bool__(self) -> bool:
@@ -70,11 +71,11 @@ class Mask:
         return value in self._values
 
     def found_in(self, data: bytes | str) -> bool:
-        """Whether a form may be there: false only where none is, true nearly only where one is. Fast."""
+        """Return whether `data` may contain a form. False is certain, true is nearly always right. Fast."""
         return bool(self._values) and any(self._there(_bytes(data)))
 
     def text(self, text: str, *, by_line: bool = False) -> str:
-        """A text without them; the same object where there are none. See `data`."""
+        """Return a text without the values; the same object if it contains none. See `data`."""
         if not self._values:
             return text
         given = _bytes(text)
@@ -82,9 +83,9 @@ class Mask:
         return text if clean is given else clean.decode("utf-8", "surrogatepass")
 
     def data(self, data: bytes, *, by_line: bool = False) -> bytes:
-        """Bytes without them; the same object where there are none. What is JSON may be none after that: see `json`.
+        """Return bytes without the values; the same object if they contain none. JSON may become invalid: see `json`.
 
-        With `by_line` each line of what is replaced becomes a mark, so that there are as many lines as before.
+        With `by_line`, each line of a replaced part becomes a mark, so that the number of lines stays the same.
         """
         runs = merged(self.spans(data)) if self._values else []
         if not runs:
@@ -97,10 +98,10 @@ class Mask:
         return b"".join((*pieces, data[place:]))
 
     def json(self, value: Any, spared: Container[str] = ()) -> Any:
-        """What JSON decoded to, without them in its strings and names; a number that is one becomes the mark.
+        """Return decoded JSON without the values in its strings and names; a number that is a value becomes the mark.
 
-        The members named in `spared` keep what is a single lower-case word, so that a secret that happens to be a word
-        of the format leaves the format whole.
+        The members named in `spared` keep a single lower-case word, so that a secret that happens to be a word of the
+        format does not break the format.
         """
         match value:
             case str():
@@ -120,7 +121,7 @@ class Mask:
                 return value
 
     def spans(self, data: bytes) -> list[Span]:
-        """Where forms begin and end, in any order."""
+        """Return where forms begin and end, in any order."""
         there, pieces = self._there(data)
         spans = [whole_characters(data, *span) for piece in pieces for span in _places(piece, data)]
         if not there:
@@ -135,11 +136,11 @@ class Mask:
         return spans
 
     def unfinished(self, data: bytes) -> int:
-        """Where in `data` a form begins of which more may follow; its end where none does."""
+        """Return where in `data` a form begins that may continue after it; the length of `data` if none does."""
         return min(self._beginnings.place(data), tail(data, self._fragments))
 
     def _there(self, data: bytes) -> tuple[list[_Value], list[bytes]]:
-        """The values of which a form may be in `data`, and the pieces that are."""
+        """Return the values of which `data` may contain a form, and the pieces that it contains."""
         owners, values, pieces = self._sieve.owners(data), list[_Value](), list[bytes]()
         for owner in owners:
             if isinstance(owner, _Value):
@@ -151,7 +152,7 @@ class Mask:
 
     @cached_property
     def _bare(self) -> frozenset[str]:
-        """The values without the space around them."""
+        """The values, without the space around them."""
         return frozenset(map(str.strip, self._values))
 
     @cached_property
@@ -172,12 +173,12 @@ class Mask:
 
     @cached_property
     def _in_mark(self) -> bool:
-        """Whether a value is a part of the mark: then the marks of a text that was masked before are left alone."""
+        """Whether a value is a part of the mark: if so, marks that are already in a text stay whole."""
         return any(form in _HIDDEN for value in self._values.values() for form in value.written)
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """Spans in their order, those that overlap as one."""
+    """Return spans in order, overlapping ones joined."""
     runs: list[Span] = []
     for start, end in sorted(spans):
         if runs and start < runs[-1][1]:

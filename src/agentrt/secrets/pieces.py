@@ -1,4 +1,4 @@
-"""The pieces of a value, of eight bytes: an edit inside a value, a cut or a search shows a part of it. Pure."""
+"""Pieces of a value, of eight bytes each. They are masked because an edit, a cut or a search may show a part. Pure."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import re
 from collections.abc import Container
 
 LENGTH = 8
-"""Bytes from which on a part of a value is hidden."""
+"""Number of bytes from which on a part of a value is masked."""
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<authority>[^/?#\s]*)(?P<rest>\S*)")
 _FRAME = re.compile(r"-----(?:BEGIN|END) [^-\n]*-----(?:\\n)?")
-"""What stands before and after a key in PEM."""
+"""The frame around a key in PEM."""
 
 _NAMED = re.compile(r"(?m)^\s*(?:export\s+)?[\w.\"'-]+\s*[=:](?!//)")
-"""The name before a value, in a file of settings, YAML or JSON."""
+"""The name before a value, in a settings file, YAML or JSON."""
 
 _PREFIX = re.compile(rb"(?:[A-Za-z]{2,12}\d{0,2}[-_])+(?=.{8})")
-"""What keys of one kind begin with, for all to see: `sk-ant-api03-`, `github_pat_`."""
+"""The public prefix of a kind of keys: `sk-ant-api03-`, `github_pat_`."""
 
 _PARTS = re.compile(r"[^\s\"'{}\[\],]+")
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 
 _RANDOM = 4
-"""Bytes of a piece that belong to what is no word: others stand in any text."""
+"""Minimum number of bytes of a piece that belong to no word: pieces of words occur in any text."""
 
 
 def pieces_of(value: str) -> frozenset[bytes]:
-    """All pieces of `LENGTH` bytes of a value, but for those that are made of words."""
+    """Return all pieces of `LENGTH` bytes of a value, except for those made of words, or of two different bytes."""
     found = set[bytes]()
     for text in secret_texts(value):
         random, prefix = bytearray(len(text)), _PREFIX.match(text)
@@ -41,7 +41,7 @@ def pieces_of(value: str) -> frozenset[bytes]:
 
 
 def _is_random(token: str) -> bool:
-    """Whether a run of letters and digits is no word, as far as that can be told."""
+    """Return whether a run of letters and digits is probably not a word."""
     if len(token) < _RANDOM:
         return False
     if any(letter.isdigit() for letter in token):
@@ -52,18 +52,18 @@ def _is_random(token: str) -> bool:
 
 
 def whole_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """A span, with the characters that it begins and ends in the middle of (UTF-8, RFC 3629)."""
+    """Return a span, extended to whole characters (UTF-8, RFC 3629)."""
     return _begins(data, start, -1), _begins(data, end, 1)
 
 
 def fragments_of(value: str) -> frozenset[bytes]:
-    """All parts of a value that are shorter than a piece."""
+    """Return all parts of a value that are shorter than a piece."""
     texts, lengths = secret_texts(value), range(1, LENGTH)
     return frozenset(text[at : at + length] for text in texts for length in lengths for at in range(len(text)))
 
 
 def tail(data: bytes, fragments: Container[bytes]) -> int:
-    """Where the end of data begins that may go on as a piece; its own end where there is none."""
+    """Return where the end of `data` begins that may continue as a piece; the length of `data` if nothing may."""
     length = 0
     while length < min(len(data), LENGTH - 1) and data[len(data) - length - 1 :] in fragments:
         length += 1
@@ -77,8 +77,8 @@ def _begins(data: bytes, place: int, step: int) -> int:
 
 
 def secret_texts(value: str) -> list[bytes]:
-    """What of a value is secret by itself: of an address the password or the token in it, or what follows the host; of
-    several lines, as of a file of settings, the values.
+    """Return the parts of a value that are secret by themselves: of an address, the password or token in it, or what
+    follows the host; of several lines, as in a settings file, the values. Parts shorter than a piece are left out.
     """
     texts = (text.strip() for text in _texts(value.strip()))
     return [text.encode("utf-8", "surrogatepass") for text in texts if len(text) >= LENGTH]
@@ -92,7 +92,7 @@ def _texts(value: str) -> list[str]:
 
 
 def _texts_of_line(value: str, *, among: bool = False) -> list[str]:
-    """Of what stands alone, or `among` settings, where an address without a login is none."""
+    """Return the secret text of one value. `among` settings, an address without a login is no secret."""
     if (address := _ADDRESS.fullmatch(value)) is not None:
         login, found, _ = address["authority"].rpartition("@")
         user, _, password = login.partition(":")

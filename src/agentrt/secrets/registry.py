@@ -23,30 +23,30 @@ FRESH = 60.0
 """Seconds for which a value that was looked up is used again."""
 
 _PAST = "past"
-"""Where values belong that came to an end: in any log, since a fork has those of its parent."""
+"""The place for which retired values are encrypted: the same in every log, because a fork has those of its parent."""
 
 _AT = "@"
-"""Stands between a token and where it belonged, when that is elsewhere."""
+"""Separates a token from the place it is encrypted for, if that is not `_PAST`."""
 
 RETRY_AFTER = 60.0
-"""Seconds for which a lookup that failed is not made again."""
+"""Seconds for which a failed lookup is not repeated."""
 
 _NO_SECRET_HEADERS = frozenset({"accept", "accept-encoding", "accept-language", "content-type", "user-agent"})
 _SHORTEST_IN_HEADER = 8
 
 
 class _Kept:
-    """How a lookup ended, and until when that counts; `value` is None where it failed."""
+    """The result of a lookup, and until when it is valid; `value` is None if the lookup failed."""
 
     def __init__(self, value: str | None, failure: str, until: float) -> None:
         self.value, self.failure, self.until = value, failure, until
 
 
 class SecretRegistry:
-    """Names with their sources, and the mask of all values that any of them ever had.
+    """The sources of secrets by name, and the mask of all values that any of them ever had.
 
-    A static value, a variable of the environment and a lookup's headers are masked from `update` on, what is looked up
-    from when it is known. `mask` is replaced when a value is new, and `version` rises.
+    Static values, variables of the environment and a lookup's headers are masked from `update` on; a value that is
+    looked up is masked once it is known. A new value replaces `mask` and increases `version`.
     """
 
     def __init__(
@@ -58,34 +58,34 @@ class SecretRegistry:
     ) -> None:
         self.mask, self.version = Mask(), 0
         self.listeners: list[Callable[[], None]] = []
-        """Told when the mask was replaced."""
+        """Called when the mask has been replaced."""
         self._environment, self._clock = os.environ if environment is None else environment, clock
         self._sources: dict[str, KnownSource] = {}
         self._kept: dict[str, _Kept] = {}
         self._locks: dict[str, anyio.Lock] = {}
         self._past: dict[str, None] = {}
-        """Values that came to an end."""
+        """Retired values: those of secrets that were replaced or removed."""
         self._unsaved: list[str] = []
-        """Those of them that no log has."""
+        """The retired values that no log has."""
         self._sealed: list[Token] = []
-        """Tokens that nobody here could decrypt, of secrets that came to an end; no log has them as such."""
+        """Tokens of retired secrets that this process could not decrypt; no log has them as retired."""
         self.used = False
-        """Whether there ever was a secret: then the mask is worth keeping when there is none any more."""
+        """Whether there ever was a secret. If so, the mask is worth keeping even without secrets."""
         self.update(secrets or {})
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those that a tool may name, in the order in which they came."""
+        """The names of the secrets that a tool may use, in the order in which they came."""
         return tuple(self._sources)
 
     @property
     def descriptions(self) -> dict[str, str]:
-        """What each is for, by its name; empty where nothing was said."""
+        """The descriptions of the secrets, by name; empty if none was given."""
         return {name: source.description for name, source in self._sources.items()}
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Those whose value was not saved: they have to be given again."""
+        """The names of the secrets whose values were not restored: they must be given again."""
         return tuple(name for name, source in self._sources.items() if isinstance(source, MissingSecret))
 
     def update(self, secrets: Mapping[str, AnySecret]) -> None:
@@ -105,7 +105,7 @@ class SecretRegistry:
                 known.pop(name, None)
 
     def copy(self) -> SecretRegistry:
-        """Another one with the same secrets, for a fork: what changes in one does not in the other."""
+        """Return a registry with the same secrets, for a fork; a change in one does not affect the other."""
         other = SecretRegistry(environment=self._environment, clock=self._clock)
         other.mask, other.version = self.mask, self.version
         other._sources, other._kept = dict(self._sources), dict(self._kept)
@@ -115,7 +115,7 @@ class SecretRegistry:
 
     @contextlib.contextmanager
     def undone_when(self, refused: type[Exception]) -> Iterator[None]:
-        """Take back what the body changes when it raises `refused`; all values stay masked."""
+        """Undo what the body has changed if it raises `refused`; all values stay masked."""
         sources, kept, past = dict(self._sources), dict(self._kept), dict(self._past)
         unsaved, sealed, used = list(self._unsaved), list(self._sealed), self.used
         try:
@@ -126,21 +126,21 @@ class SecretRegistry:
             raise
 
     def seed(self, values: Iterable[str]) -> None:
-        """Mask values that no tool may have, such as the keys of models."""
+        """Mask values that no tool may use, such as the keys of models."""
         self._learn(values)
 
     def saved(self, cipher: Cipher | None = None, scope: str = "") -> dict[str, SavedSecret]:
-        """The sources as the log may hold them: with values encrypted for `scope`, such as an id, or without."""
+        """Return the sources as the log may hold them: with values encrypted for `scope`, such as an id, or without."""
         return saved(self._sources, cipher, scope)
 
     @property
     def has_unsaved(self) -> bool:
-        """Whether a value came to an end that `retired` has not given yet."""
+        """Whether there is a retired value that `retired` has not returned yet."""
         return bool(self._unsaved or self._sealed)
 
     def retired(self, cipher: Cipher | None = None) -> tuple[Token, ...]:
-        """The values that came to an end since this was asked last, encrypted; none without a cipher, but for those
-        that were encrypted before.
+        """Return the values that were retired since the last call, encrypted. Without a cipher, return only those that
+        were already encrypted.
         """
         values, tokens = self._unsaved, self._sealed
         self._unsaved, self._sealed = [], []
@@ -153,9 +153,9 @@ class SecretRegistry:
         scope: str = "",
         past: Iterable[Token] = (),
     ) -> tuple[str, ...]:
-        """Take over what `saved` and `retired` gave; the names of those that did not come back.
+        """Take over what `saved` and `retired` returned; return the names of the secrets whose values are missing.
 
-        Raises `ConfigurationError` when one cannot be decrypted.
+        Raises `ConfigurationError` if one cannot be decrypted.
         """
         sources = restored(secrets, cipher, scope)
         if cipher is not None:
@@ -168,7 +168,7 @@ class SecretRegistry:
         return tuple(name for name, source in sources.items() if isinstance(source, MissingSecret))
 
     async def value(self, name: str) -> str:
-        """The value now. Raises `ToolError` when there is no such secret, or it cannot be had."""
+        """Return the current value. Raises `ToolError` if there is no such secret, or its value is not available."""
         match source := self._sources.get(name):
             case StaticSecret():
                 return source.value
@@ -182,9 +182,9 @@ class SecretRegistry:
                 raise ToolError(f"there is no secret {name!r} (there are: {', '.join(self.names) or 'none'})")
 
     async def named_in(self, text: str) -> dict[str, str]:
-        """The values of the secrets whose names stand in a text as whole words, as in `$NAME`; no others are looked up.
+        """Return the values of the secrets whose names are in a text as whole words, as in `$NAME`. Look up no others.
 
-        Raises `ToolError` when one cannot be had.
+        Raises `ToolError` if one is not available.
         """
         named = [name for name in self._sources if name in text and re.search(rf"(?<!\w){name}(?!\w)", text, re.ASCII)]
         values: dict[str, str] = {}
@@ -210,7 +210,7 @@ class SecretRegistry:
         self.used = self.used or bool(sources)
 
     def _values(self, name: str, source: KnownSource) -> list[str]:
-        """Those that are known without asking."""
+        """Return the values that are known without a lookup."""
         match source:
             case StaticSecret():
                 return [usable(name, source.value)]
@@ -222,15 +222,15 @@ class SecretRegistry:
                 return []
 
     def _known(self, name: str) -> list[str]:
-        """The values that a secret had until now."""
+        """Return the values that a secret has had until now."""
         source, kept = self._sources.get(name), self._kept.get(name)
         found = [kept.value] if kept is not None and kept.value is not None else []
-        with contextlib.suppress(ConfigurationError):  # of a variable that was changed meanwhile
+        with contextlib.suppress(ConfigurationError):  # a variable has changed, and is not usable
             found += self._values(name, source) if source is not None else []
         return found
 
     def _replaced(self, name: str, before: _Kept | None) -> None:
-        """Note what was a secret's value, unless it still is."""
+        """Retire a secret's earlier value, unless it is still the value."""
         now = self._kept.get(name)
         if before is not None and before.value is not None and (now is None or now.value != before.value):
             self._retire([before.value])
@@ -262,14 +262,14 @@ class SecretRegistry:
         return value
 
     async def _looked_up(self, name: str, source: LookupSecret | CallableSecret) -> str:
-        async with self._locks.setdefault(name, anyio.Lock()):  # who comes meanwhile shares what comes of it
+        async with self._locks.setdefault(name, anyio.Lock()):  # callers at the same time share one lookup
             kept = self._kept.get(name)
             if kept is None or kept.until <= self._clock():
                 before, kept = kept, await self._ask(name, source)
                 if self._sources.get(name) is source:
                     self._kept[name] = kept
                     self._replaced(name, before)
-                else:  # it was taken back meanwhile
+                else:  # it was removed or replaced meanwhile
                     self._replaced(name, kept)
         if kept.value is None:
             wait = max(kept.until - self._clock(), 0)
@@ -287,7 +287,7 @@ class SecretRegistry:
 
 
 def _secret_parts(header: str, value: str) -> list[str]:
-    """What of a header is masked: its value, and the words of that, as of `Bearer abc`."""
+    """Return the parts of a header that are masked: its value, and each word of it, as in `Bearer abc`."""
     if header.lower() in _NO_SECRET_HEADERS:
         return []
     return [part for part in (value, *value.split()) if len(part) >= _SHORTEST_IN_HEADER]

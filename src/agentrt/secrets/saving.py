@@ -1,4 +1,4 @@
-"""What of the sources of secrets is saved, and what comes back of it."""
+"""Converts the sources of secrets to the form that is saved, and back."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .sources import CallableSecret, LookupSecret, SecretSource, StaticSecret
 
 
 class MissingSecret:
-    """A secret whose value did not outlive its process; `saved` says what it was, at its `place`."""
+    """A secret whose value was not restored. `saved` is its saved form, with tokens that were encrypted for `place`."""
 
     def __init__(self, saved: SavedSecret, place: str = "") -> None:
         self.saved, self.place, self.description = saved, place, saved.description
 
     def tokens(self) -> dict[str, Token]:
-        """What is encrypted of it, by where it belongs."""
+        """Return its encrypted values, by the places that they are encrypted for."""
         match self.saved:
             case SavedStatic(token=token) if token:
                 return {self.place: token}
@@ -28,7 +28,7 @@ class MissingSecret:
                 return {}
 
     def at(self, place: str) -> SavedSecret:
-        """What was saved, as it may stand at a place: nobody can decrypt it elsewhere."""
+        """Return its saved form for a place; without its tokens if that is another one: there none can be decrypted."""
         match self.saved:
             case SavedStatic() if place != self.place:
                 return SavedStatic("", self.description)
@@ -42,7 +42,7 @@ KnownSource: TypeAlias = SecretSource | MissingSecret
 
 
 def saved(sources: Mapping[str, KnownSource], cipher: Cipher | None, scope: str) -> dict[str, SavedSecret]:
-    """Sources as the log may hold them: their values encrypted, for `scope` and their names, or left out."""
+    """Return sources as the log may hold them: the values encrypted for `scope` and their names, or left out."""
     return {name: _saved(source, cipher, f"{scope}/{name}") for name, source in sources.items()}
 
 
@@ -67,9 +67,9 @@ def _token(value: str, cipher: Cipher | None, place: str) -> str:
 
 
 def restored(saved: Mapping[str, SavedSecret], cipher: Cipher | None, scope: str) -> dict[str, KnownSource]:
-    """The sources that were saved, those without their values as `MissingSecret`.
+    """Return the sources that were saved; those whose values cannot be restored as `MissingSecret`.
 
-    Raises `ConfigurationError` when one was encrypted with another key, for another scope, or under another name.
+    Raises `ConfigurationError` if one was encrypted with another key, for another scope, or under another name.
     """
     sources: dict[str, KnownSource] = {}
     for name, secret in saved.items():

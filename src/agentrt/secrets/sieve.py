@@ -1,7 +1,8 @@
-"""`Sieve`: says fast which of many byte strings may be in some data. Pure.
+"""`Sieve`: finds quickly which of many byte strings may be in some data. Pure.
 
-It looks at every fourth byte only. Whatever has 7 bytes or more covers four bytes that begin at a multiple of 4, at one
-of four places in it, so that a table of these fours finds it; one pass over the data does for any number of strings.
+It looks only at the groups of four bytes that begin at a multiple of 4. A string of 7 bytes or more contains one of
+them, at one of four offsets. So a table of the groups at these offsets finds it, and one pass over the data is enough
+for any number of strings.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ _STEP = 4
 _SHORTEST = 2 * _STEP - 1
 
 _AT_ONCE = 256 * 1024
-"""Bytes that are looked through at once: a thread that does lets others run only in between."""
+"""Bytes that are searched at once: other threads can run only in between."""
 
 
 class Sieve(Generic[Owner]):
-    """Finds the owners of strings that may be in some data: all whose string is there, and few others."""
+    """Finds the owners of strings that may be in some data: all whose strings are there, and few others."""
 
     def __init__(self, strings: Iterable[tuple[bytes, Owner]]) -> None:
         self._short: list[tuple[bytes, Owner]] = []
@@ -35,7 +36,7 @@ class Sieve(Generic[Owner]):
         self._fours = frozenset(self._owners)
 
     def owners(self, data: bytes | bytearray) -> set[Owner]:
-        """Whose strings to look for in `data`."""
+        """Return the owners whose strings may be in `data`."""
         found = {owner for string, owner in self._short if string in data}
         if self._fours:
             whole = len(data) // _STEP * _STEP
@@ -47,6 +48,6 @@ class Sieve(Generic[Owner]):
 
 
 def _fours(string: bytes) -> list[int]:
-    """As numbers the four bytes at four places in the middle of a string, where its words are least common."""
+    """Return, as numbers, the groups of four bytes at four offsets in the middle of a string, where they are rarest."""
     begin = (len(string) - _SHORTEST) // 2
     return [int.from_bytes(string[at : at + _STEP], sys.byteorder) for at in range(begin, begin + _STEP)]

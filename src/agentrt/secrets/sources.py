@@ -1,4 +1,4 @@
-"""Where a secret's value comes from, as a program says it. None of these shows a value, and none can be encoded."""
+"""The sources of a secret's value, as a program gives them. None shows its value in `repr`, and none can be encoded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAKEN = re.compile(
     r"(?i:_*agentrt_).*|_|(?:BASH|COMP_|LD_).*|ENV|E?UID|GROUPS|HOME|IFS|OLDPWD|PATH|PPID|PROMPT_COMMAND|PS[0-4]|PWD"
     r"|SHELL|SHELLOPTS|TERM"
 )
-"""Variables that the shell itself goes by, or that the runtime does."""
+"""Variables that the shell itself or the runtime uses."""
 
 _STEERS = re.compile(
     r"(?i:DYLD_.*|GIT_(?:SSH|SSH_COMMAND|ASKPASS|CONFIG.*|DIR|EDITOR|EXEC_PATH|EXTERNAL_DIFF|INDEX_FILE|OBJECT_DIRECTORY"
@@ -33,14 +33,14 @@ _STEERS = re.compile(
     r"|KUBECONFIG|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|OPENSSL_CONF|DOTNET_STARTUP_HOOKS|PYTEST_(?:ADDOPTS|PLUGINS)|VIMINIT|EXINIT|CURL_CA_BUNDLE|NODE_TLS_REJECT_UNAUTHORIZED"
     r"|NPM_CONFIG_(?:SCRIPT_SHELL|NODE_OPTIONS|PREFIX|USERCONFIG|GLOBALCONFIG)|PIP_CONFIG_FILE|GIT_(?:SSL_NO_VERIFY|COMMON_DIR)|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE)"
 )
-"""Variables that programs go by: whoever sets one may have another program run, or another host asked."""
+"""Variables that control programs: setting one may run another program, or send requests to another host."""
 
 SHORTEST = 4
-"""Characters that a secret has at least."""
+"""Minimum number of characters of a secret."""
 
 
 class StaticSecret:
-    """A value that is known; a `str` in its place says the same."""
+    """A known value. A plain `str` is accepted in its place."""
 
     def __init__(self, value: str, description: str = "") -> None:
         self.value, self.description = value, description
@@ -50,10 +50,10 @@ class StaticSecret:
 
 
 class LookupSecret:
-    """The body of what a URL answers to a GET, without the space around it.
+    """The body of the answer to a GET of a URL, without line breaks around it.
 
-    The values of `headers` are secrets themselves; the URL is none, and stands in the log. Raises `ConfigurationError`
-    for a URL that is not http or https or has a password in it, and for what is no header.
+    The values of `headers` are secrets, too. The URL is not: it is in the log. Raises `ConfigurationError` for a URL
+    that is not http or https or that contains a user or a password, and for an invalid header.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, description: str = "") -> None:
@@ -76,9 +76,9 @@ class LookupSecret:
 
 
 class CallableSecret:
-    """What a function returns, or the awaitable that it returns; a function in its place says the same.
+    """The result of a function, or of the awaitable that it returns. A plain function is accepted in its place.
 
-    One that is not async is called in a thread.
+    A function that is not async is called in a thread.
     """
 
     def __init__(self, function: SecretFunction, description: str = "") -> None:
@@ -93,7 +93,7 @@ AnySecret: TypeAlias = str | SecretSource | SecretFunction
 
 
 def source_of(name: str, secret: AnySecret) -> SecretSource:
-    """What was given under a name, as a source. Raises `ConfigurationError` for what cannot be one."""
+    """Return a secret that was given under a name as a source. Raises `ConfigurationError` if either is invalid."""
     if not _NAME.fullmatch(name):
         raise ConfigurationError(f"{name!r} is no name of a secret: use letters, digits and '_', as for a variable")
     if _TAKEN.fullmatch(name):
@@ -112,7 +112,7 @@ def source_of(name: str, secret: AnySecret) -> SecretSource:
 
 
 def usable(name: str, value: object) -> str:
-    """The value of a secret. Raises `ConfigurationError` for one that no variable can hold, or no mask hide."""
+    """Return the value of a secret. Raises `ConfigurationError` if no variable can hold it, or no mask can hide it."""
     if not isinstance(value, str):
         raise ConfigurationError(f"the value of secret {name!r} is a {type(value).__name__}, and must be a str")
     if len(value.strip()) < SHORTEST:

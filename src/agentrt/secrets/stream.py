@@ -1,4 +1,4 @@
-"""`StreamMask`: masks a text that comes in pieces. Pure."""
+"""`StreamMask`: masks a text that arrives in pieces. Pure."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from .mask import HIDDEN, Mask, merged
 
 
 class StreamMask:
-    """Masks pieces of a text as they come: what they give together is the whole text masked.
+    """Masks the pieces of a text as they arrive: joined, the results are the masked text.
 
-    Of a piece only the end is held back that may be the beginning of a secret, so ordinary text is shown at once.
-    `mask` may be replaced while the text comes: what was held back, and all that follows, is masked by the new one.
+    It holds back only the end of a piece that may be the beginning of a secret, so ordinary text is shown at once.
+    `mask` may be replaced while the text arrives: the new one masks the text that was held back, and all that follows.
     """
 
     def __init__(self, mask: Mask) -> None:
         self.mask = mask
         self._held = b""
         self._covered = 0
-        """How many bytes at the beginning of what is held belong to a secret whose mark was shown already."""
+        """Number of bytes at the beginning of `_held` that belong to a secret whose mark was already shown."""
 
     def feed(self, piece: str) -> str:
-        """Take a piece; what may be shown now."""
+        """Take a piece; return the text that may be shown now."""
         if not self.mask and not self._held:
             return piece
         data = self._held + piece.encode("utf-8", "surrogatepass")
         return self._shown(data, self.mask.unfinished(data))
 
     def flush(self) -> str:
-        """The text has ended, or waits: what was held back. A secret that began there is not seen as one any more."""
+        """Return the text that was held back, when the text ends or pauses. A secret that is cut here is not masked."""
         return self._shown(self._held, len(self._held))
 
     def _shown(self, data: bytes, upto: int) -> str:
-        """What stands before `upto`, where every secret that begins is there as a whole; the rest is held."""
+        """Return the masked text before `upto`, where each secret that begins is complete, and hold the rest."""
         spans = self.mask.spans(data)
         if not spans and not self._covered and upto == len(data):
             self._held = b""
@@ -52,17 +52,17 @@ class StreamMask:
 
 
 class CurrentMask:
-    """Masks a text that comes in pieces by the secrets that are known when each comes."""
+    """Masks a text that arrives in pieces, each with the secrets that are known when it arrives."""
 
     def __init__(self, current: Callable[[], Mask]) -> None:
         self._current, self._stream = current, StreamMask(current())
 
     def feed(self, piece: str) -> str:
-        """Take a piece; what may be shown now."""
+        """Take a piece; return the text that may be shown now."""
         self._stream.mask = self._current()
         return self._stream.feed(piece)
 
     def flush(self) -> str:
-        """The text has ended: what was held back."""
+        """Return the text that was held back, when the text has ended."""
         self._stream.mask = self._current()
         return self._stream.flush()

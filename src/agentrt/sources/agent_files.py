@@ -1,4 +1,4 @@
-"""Agents in files: Markdown with front matter, each an agent that may be delegated to. Reading is for a thread."""
+"""Reads agents from files, Markdown with front matter. Work may be delegated to them. Reading is for a thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .skill_files import Words, words
 from .text import Reader
 
 DIRECTORIES = (".agents/agents", ".openhands/agents")
-"""Below a workspace, the root of its repository, or a home; the first one counts."""
+"""Directories of agents below a workspace, the root of its repository, or a home; the first one takes precedence."""
 
 
 class _Limits(msgspec.Struct, forbid_unknown_fields=True):
@@ -47,7 +47,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
 
 
 def find_agents(directories: Iterable[Path], reader: Reader, origin: Origin) -> dict[str, AgentFile]:
-    """The agents in some directories, by name; those of an earlier one count. Raises nothing."""
+    """Return the agents in some directories, by name; of several with a name, the first one counts. Raises nothing."""
     found: dict[str, AgentFile] = {}
     for directory in directories:
         for agent in _in(directory, reader, origin):
@@ -76,9 +76,9 @@ def _in(directory: Path, reader: Reader, origin: Origin) -> Iterator[AgentFile]:
 def agent_of(
     text: str, path: PurePath, origin: Origin = "project", digest: str = ""
 ) -> tuple[AgentFile, tuple[str, ...]]:
-    """The agent that a file's text says, and what seems to be wrong in it.
+    """Return the agent in a file's text, and notes on what seems to be wrong in it.
 
-    Raises `ConfigurationError` for one that cannot be.
+    Raises `ConfigurationError` for an invalid agent.
     """
     header, body, misspelt = read(text, _Header)
     name = header.name.strip() or path.stem

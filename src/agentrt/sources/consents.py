@@ -1,4 +1,4 @@
-"""What a person has agreed to run, by its digest: a document for each in the storage, where no agent writes."""
+"""The programs that a person has agreed to, by digest: one document each in the storage, where no agent writes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KIND = "consents"
 
 
 class Consent(msgspec.Struct, frozen=True):
-    """A person agreed to the programs of a project or a plugin."""
+    """A person's agreement to the programs of a project or a plugin."""
 
     name: str
     path: str
@@ -21,7 +21,7 @@ class Consent(msgspec.Struct, frozen=True):
 
 
 async def agreed_to(shelf: Shelf, offers: Iterable[Offer]) -> frozenset[str]:
-    """The digests of those that a person has agreed to. Raises `ConfigurationError`."""
+    """Return the digests of the offers that a person has agreed to. Raises `ConfigurationError`."""
     digests = {offer.digest for offer in offers}
     return frozenset(digests.intersection(await shelf.names(KIND))) if digests else frozenset()
 
@@ -33,5 +33,5 @@ async def agree(shelf: Shelf, offer: Offer, conversation: str = "") -> None:
 
 
 async def withdraw(shelf: Shelf, digest: str) -> None:
-    """Forget that a person agreed: it is asked again. Raises `ConfigurationError`."""
+    """Forget that a person agreed, so that a person is asked again. Raises `ConfigurationError`."""
     await shelf.delete(KIND, digest)

@@ -1,4 +1,4 @@
-"""Where a plugin or a skill is fetched from: a directory, a git address at a revision, or a marketplace."""
+"""`fetched`: gets a plugin or a skill from a directory, a git address at a revision, or a marketplace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..sandboxes.starting import opened
 from ..specs.context import PluginSource
 
 SECONDS = 60.0
-"""How long a git address may take to answer."""
+"""Maximum number of seconds for a git command."""
 
 MARKETPLACES = (".plugin/marketplace.json", ".claude-plugin/marketplace.json")
 
@@ -41,8 +41,8 @@ class _Marketplace(msgspec.Struct):
 
 
 async def fetched(given: PluginSource, cache: Path, base: Path) -> Path:
-    """The directory that a source names, which is fetched into `cache` where it is a git address; a relative path
-    begins at `base`. Raises `ConfigurationError` for one that cannot be had.
+    """Return the directory that a source names. A git address is fetched into `cache`; a relative path begins at
+    `base`. Raises `ConfigurationError` if the source is not available.
     """
     market = _MARKET.fullmatch(given.source)
     if market is not None and not await anyio.Path(base / given.source).exists():
@@ -55,7 +55,7 @@ async def fetched(given: PluginSource, cache: Path, base: Path) -> Path:
 
 
 def _check(found: Path, directory: Path, source: str) -> None:
-    """Raises `ConfigurationError` for what is no directory, or leads out of where it was fetched."""
+    """Raise `ConfigurationError` if `found` is not a directory, or leads out of the directory that was fetched."""
     if not found.is_dir():
         raise ConfigurationError(f"there is no directory {found} (of {source})")
     if not found.resolve().is_relative_to(directory.resolve()):
@@ -71,14 +71,14 @@ def _below(directory: Path, inside: str) -> Path:
 
 
 def _address(source: str) -> str:
-    """The git address that a source is; "" for a directory."""
+    """Return the git address of a source; "" for a directory."""
     if source.startswith("github:"):
         return f"https://github.com/{source.removeprefix('github:')}.git"
     return source if _GIT.fullmatch(source) else ""
 
 
 async def _in_marketplace(name: str, market: PluginSource, cache: Path, base: Path) -> PluginSource:
-    """Where a marketplace has a plugin. Raises `ConfigurationError`."""
+    """Return the source of a plugin in a marketplace. Raises `ConfigurationError`."""
     place = _path(base, market.source)
     if not await anyio.Path(place).is_file():
         directory = await fetched(market, cache, base)
@@ -114,7 +114,7 @@ def _listed(entry: _Entry, home: Path) -> PluginSource:
 
 
 async def _clone(address: str, ref: str, cache: Path) -> Path:
-    """A copy of a repository at a revision, by the commit that it is: one that is pinned to that is fetched once."""
+    """Return a copy of a repository at a revision, stored by its commit. If the revision is a commit, fetch it once."""
     if ref.startswith("-") or "\0" in ref + address:
         raise ConfigurationError(f"{ref!r} is no revision")
     if _COMMIT.fullmatch(ref) and await anyio.Path(_place(cache, address, ref)).is_dir():
@@ -138,14 +138,17 @@ def _place(cache: Path, address: str, commit: str) -> Path:
 
 
 def _put(made: Path, place: Path) -> None:
-    """Have a new copy take its place, unless it is there: another conversation may use it. Its history goes."""
+    """Move a new copy, without its history, to its place, unless one is there, which another conversation may use."""
     shutil.rmtree(made / ".git", ignore_errors=True)
     with suppress(OSError):
         made.rename(place)
 
 
 async def _git(directory: Path, address: str, *arguments: str) -> str:
-    """What git says, which asks nobody anything and runs nothing of a repository. Raises `ConfigurationError`."""
+    """Run git and return its output. It asks for no input, and runs nothing of a repository.
+
+    Raises `ConfigurationError`.
+    """
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET
     command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", *arguments]
     try:
@@ -164,7 +167,7 @@ async def _git(directory: Path, address: str, *arguments: str) -> str:
                 await process.wait()
     finally:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)  # with what it has started
+            os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
     if process.returncode == 0:
         return said["out"].decode(errors="replace").strip()
     told = said["err"].decode(errors="replace").strip().splitlines()

@@ -15,29 +15,29 @@ from ..errors import ConfigurationError
 _T = TypeVar("_T")
 
 LONGEST = 16_384
-"""Characters of front matter."""
+"""Maximum number of characters of front matter."""
 DEEPEST = 32
 MOST = 10_000
-"""Values in front matter."""
+"""Maximum number of values in front matter."""
 
 _NESTED = re.compile(r"(?:[-?:][ \t]+){32}")
 _SPLIT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<header>.*?)(?:\r?\n|(?<=\n))---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 
 def split(text: str) -> tuple[str, str]:
-    """The front matter, "" where there is none, and what follows it."""
+    """Return the front matter, "" if there is none, and the text after it."""
     found = _SPLIT.match(text)
     return (found["header"], text[found.end() :]) if found else ("", text.removeprefix("\ufeff"))
 
 
 def read(text: str, kind: type[_T]) -> tuple[_T, str, tuple[str, ...]]:
-    """The front matter as `kind`, whose fields have defaults, what follows it, and a word on each field that seems to
-    be misspelt; others that are not known are left alone. Raises `ConfigurationError`.
+    """Return the front matter as `kind`, whose fields have defaults, the text after it, and a note on each field that
+    seems to be misspelt. Other unknown fields are ignored. Raises `ConfigurationError`.
     """
     header, body = split(text)
     try:
         _check(header)
-        # what stands there may be a date, a number or nothing; the types of the fields say what it is to be
+        # a value may be decoded as a date, a number or nothing; the type of its field says what it is meant to be
         members: Any = msgspec.yaml.decode(header.encode()) if header.strip() else {}
         if members is None:
             members = {}
@@ -48,13 +48,13 @@ def read(text: str, kind: type[_T]) -> tuple[_T, str, tuple[str, ...]]:
         return msgspec.convert(given, kind, strict=False), body, _meant(given, _known(cast(Any, kind)))
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"its front matter cannot be used: {error}") from error
-    except (ValueError, RecursionError, OverflowError) as error:  # also a date or a number that there cannot be
+    except (ValueError, RecursionError, OverflowError) as error:  # also for an impossible date or number
         told = " ".join(str(error).split())
         raise ConfigurationError(f"its front matter is no YAML ({told}); put texts with ': ' in quotes") from error
 
 
 def _check(header: str) -> None:
-    """Raises `ConfigurationError` for what is too long or too deep: the parser would end the process."""
+    """Raise `ConfigurationError` for text that is too long, or so deep that the parser would crash the process."""
     if len(header) > LONGEST:
         raise ConfigurationError(f"its front matter is longer than {LONGEST} characters")
     if header.count("[") + header.count("{") > DEEPEST or _NESTED.search(header):
@@ -62,7 +62,7 @@ def _check(header: str) -> None:
 
 
 def _bounded(members: Any) -> None:
-    """Raises `ConfigurationError` for values that stand for one another again and again."""
+    """Raise `ConfigurationError` for too many values: aliases of YAML can multiply them."""
     left, count = [members], 0
     while left:
         value = left.pop()
@@ -73,7 +73,7 @@ def _bounded(members: Any) -> None:
 
 
 def _text(value: Any) -> Any:
-    """Numbers in a list of texts as texts: they are words there."""
+    """Return a value, with the numbers in a list as texts, because they are words there."""
     if isinstance(value, list):
         return [str(one) if isinstance(one, int | float) else one for one in value]
     return value

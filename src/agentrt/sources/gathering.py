@@ -1,4 +1,4 @@
-"""`gather`: all that files say to an agent: those of a project, its user and plugins; for a thread."""
+"""`gather`: reads all that the files of a project, its user and plugins say to an agent; for a thread."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def gather(
     plugins: Sequence[Path] = (),
     owner: str | None = None,
 ) -> Gathered:
-    """What there is for an agent that works in a workspace with a model of that family. Raises nothing.
+    """Return what files say to an agent that works in a workspace with a model of that family. Raises nothing.
 
-    `home` is the user's home directory, None where it is not to be read; `plugins` are the directories of plugins, and
-    whoever has an `owner` has no memory in files.
+    `home` is the user's home directory, None if it is not to be read; `plugins` are the directories of plugins. With an
+    `owner`, no memory is read from files.
     """
     place = Path(workspace.path)
     root = repository_of(place)
@@ -51,7 +51,7 @@ def gather(
         context.disabled_skills,
         context.skills,
     )
-    agents = tuple(_agents(roots, homes, loaded, project, user).values())  # before what may be a large search
+    agents = tuple(_agents(roots, homes, loaded, project, user).values())  # before a search that may be large
     documents, nested = find_instructions(place, root, project, family) if roots else ((), ())
     ours = tuple(document for each in homes for document in of_user(each, user, family))
     hooks, hooks_path = _hooks(roots, project)
@@ -90,7 +90,7 @@ def _memory(
 def _agents(
     roots: Sequence[Path], homes: Sequence[Path], plugins: Sequence[Plugin], project: Reader, user: Reader
 ) -> dict[str, AgentFile]:
-    """By name: those of plugins before those of the project, and those before the user's."""
+    """Return the agents by name. Those of plugins take precedence over the project's, and these over the user's."""
     found: dict[str, AgentFile] = {}
     for plugin in plugins:
         found = {**plugin.agents, **found}
@@ -109,5 +109,5 @@ def _hooks(roots: Sequence[Path], reader: Reader) -> tuple[tuple[Hook, ...], str
 
 
 def changed(sources: Sequence[ContextSource]) -> tuple[str, ...]:
-    """The paths of what is not as it was when it was read; for a thread."""
+    """Return the paths of the sources that have changed since they were read; for a thread."""
     return tuple(source.path for source in sources if source.digest and file_digest(source.path) != source.digest)

@@ -1,4 +1,4 @@
-"""Hooks in files: `hooks.json` of a project or a plugin, in the form that Claude Code and OpenHands read."""
+"""Reads hooks from files: `hooks.json` of a project or a plugin, in the format of Claude Code and OpenHands."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..specs.hooks import Hook, hooks_from_json, is_for
 from .text import Reader
 
 FILES = (".agents/hooks.json", ".openhands/hooks.json")
-"""Those of a project, below its workspace; the first one that is there counts."""
+"""A project's files of hooks, below its workspace or the root of its repository; the first one with hooks counts."""
 
 
 def read_hooks(path: Path, reader: Reader, root: str = "") -> tuple[Hook, ...]:
-    """The hooks of a file; none, and a problem, where it cannot be used."""
+    """Return the hooks in a file. If it cannot be used, note a problem and return none."""
     text = reader.read(path)
     if text is None:
         return ()
@@ -28,15 +28,15 @@ def read_hooks(path: Path, reader: Reader, root: str = "") -> tuple[Hook, ...]:
 
 
 def hooks_of(given: object, root: str = "") -> tuple[Hook, ...]:
-    """The hooks in what was decoded; `root` is the directory of the plugin that brings them.
+    """Return the hooks in decoded JSON; `root` is the directory of the plugin that brings them.
 
-    Raises `ValueError` for what cannot be.
+    Raises `ValueError` for invalid hooks.
     """
     return tuple(msgspec.structs.replace(hook, root=root) for hook in hooks_from_json(given))
 
 
 def meant(hooks: Iterable[Hook], tools: Iterable[ToolDefinition]) -> tuple[Hook, ...]:
-    """The hooks, of which those that name tools as Claude Code does ("Bash", "Edit|Write") are for ours."""
+    """Return the hooks; those that name tools as Claude Code does ("Bash", "Edit|Write") match our tools."""
     known = list(tools)
     return tuple(_meant(hook, known) for hook in hooks)
 
@@ -50,7 +50,7 @@ def _meant(hook: Hook, tools: Sequence[ToolDefinition]) -> Hook:
 
 
 def _names(tool: ToolDefinition) -> Iterator[str]:
-    """Other names of a tool, as they are and in the way in which Claude Code writes them."""
+    """Yield the other names of a tool, as they are and as Claude Code writes them."""
     for name in (*tool.aliases, *tool.parts):
         yield name
         yield "".join(word.title() for word in name.split("_"))

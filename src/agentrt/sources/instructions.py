@@ -1,4 +1,4 @@
-"""The instructions of a repository: AGENTS.md and the like, at its root, and in the directories that they hold for."""
+"""Finds the instructions of a repository: AGENTS.md and the like, at its root and in the directories they apply to."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from ..specs.skill import Skill
 from .text import Reader
 
 NAMES = ("agents.md", "agent.md", "claude.md", "gemini.md", ".cursorrules")
-"""Files of instructions, in small letters; those for one vendor's models hold for others where no others are there."""
+"""Files of instructions, in lower case. A vendor's file applies to all models if its directory has no general file."""
 
 VENDORS = {"claude.md": "claude", "gemini.md": "gemini"}
-"""The families of models that some are written for."""
+"""The families of models that some of them are written for."""
 
 LONGEST = 32_768
-"""Characters of a file that are shown."""
+"""Maximum number of characters of a file that are shown."""
 
 DEPTH = 8
-"""Directories below a workspace that are looked into."""
+"""Maximum depth of directories below a workspace that are searched."""
 
 PASSED_OVER = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "vendor", "target", "build", "dist"})
-"""Directories that hold what others wrote, or what is made. Hidden ones are passed over, too."""
+"""Directories that are skipped: their files are generated, or somebody else's. Hidden ones are skipped, too."""
 
 
 def repository_of(workspace: Path) -> Path:
-    """The root of the git repository that a directory is in; the directory itself where there is none."""
+    """Return the root of the git repository that contains a directory; the directory itself if there is none."""
     for directory in (workspace, *workspace.parents):
         if (directory / ".git").exists():
             return directory
@@ -38,8 +38,8 @@ def repository_of(workspace: Path) -> Path:
 def find_instructions(
     workspace: Path, root: Path, reader: Reader, family: str = ""
 ) -> tuple[tuple[Document, ...], tuple[Skill, ...]]:
-    """What holds for all of a workspace, from the root of its repository on, and what holds for a part of it: a skill
-    that is activated by its paths.
+    """Return the instructions for a whole workspace, from the root of its repository on, and those for parts of it, as
+    skills that are activated by paths.
     """
     above = (workspace, *workspace.parents)
     chain = [directory for directory in reversed(above) if directory == root or root in directory.parents]
@@ -53,14 +53,14 @@ def find_instructions(
 
 
 def of_user(home: Path, reader: Reader, family: str = "") -> Iterator[Document]:
-    """The user's own instructions, in `~/.agents` and `~/.openhands`."""
+    """Yield the user's own instructions, in `~/.agents` and `~/.openhands`."""
     for name in (".agents", ".openhands"):
         for document in _in(home / name, home, reader, family):
             yield msgspec.structs.replace(document, name=f"~/{document.name}", origin="user")
 
 
 def _in(directory: Path, workspace: Path, reader: Reader, family: str) -> Iterator[Document]:
-    """The instructions in one directory. Names are compared without regard to case, and links are read once."""
+    """Yield the instructions in one directory. Case is ignored in names, and a file with several names is read once."""
     found = {entry.name.lower(): entry.name for entry in reader.listing(directory)}
     names = [name for name in NAMES if name in found]
     general = any(name not in VENDORS for name in names)
@@ -74,7 +74,7 @@ def _in(directory: Path, workspace: Path, reader: Reader, family: str) -> Iterat
 
 
 def document_of(text: str, path: Path, name: str, reader: Reader, longest: int) -> Document:
-    """A document of at most so many characters; what was cut is told, also to the model."""
+    """Return a document of at most `longest` characters. A cut is noted as a problem, and for the model."""
     if len(text) > longest:
         reader.tell(path, f"was cut at {longest} of {len(text)} characters")
         text = f"{text[:longest]}\n[The file is longer: {len(text) - longest} characters more are in {path}.]"
@@ -96,13 +96,13 @@ def _skill(document: Document, directory: Path, workspace: Path) -> Skill:
 
 
 def _literal(path: str) -> str:
-    """A path as a pattern: what has a meaning there stands for any one character."""
+    """Return a path as a pattern; a `*` in it matches any one character."""
     return path.replace("*", "?")
 
 
 def _below(directory: Path, reader: Reader, depth: int) -> Iterator[Path]:
     level: Sequence[Path] = [directory]
-    for _ in range(depth):  # the nearest first, so that a bound cuts what is far
+    for _ in range(depth):  # nearest first, so that a limit drops the farthest
         level = [
             below / entry.name
             for below in level
@@ -113,5 +113,5 @@ def _below(directory: Path, reader: Reader, depth: int) -> Iterator[Path]:
 
 
 def _shown(path: Path, workspace: Path) -> str:
-    """A path as the model sees it: from the workspace on, or whole."""
+    """Return a path as the model sees it: relative if it is below the workspace."""
     return path.relative_to(workspace).as_posix() if workspace in path.parents else str(path)

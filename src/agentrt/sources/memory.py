@@ -1,4 +1,4 @@
-"""The memory as it is read when a conversation begins."""
+"""Reads the memory for a conversation that begins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .text import Reader
 
 
 def find_memory(root: Path, reader: Reader, origin: Origin) -> tuple[Document, ...]:
-    """The file below a directory, none or one; for a thread."""
+    """Return the memory file below a directory, or none; for a thread."""
     for name in MEMORY_FILES:
         path = root / name
         text = reader.read(path)
@@ -28,7 +28,7 @@ def find_memory(root: Path, reader: Reader, origin: Origin) -> tuple[Document, .
 
 
 async def memories_of(owner: str, context: AgentContext, workspace: Workspace, shelf: Shelf) -> AsyncIterator[Document]:
-    """What is noted for the conversations of an owner. Raises `ConfigurationError`."""
+    """Yield the memory for the conversations of an owner. Raises `ConfigurationError`."""
     scopes: dict[Scope, bool] = {"user": context.load_user_skills, "project": context.load_project_skills}
     for scope, wanted in scopes.items():
         held = await shelf.get(KIND, memory_name(owner, scope, workspace.path)) if wanted else None

@@ -1,4 +1,4 @@
-"""`Offer`s: what a project or a skill brings that runs; none of it does before a person has agreed; for a thread."""
+"""`Offer`s: programs that a project or a skill brings. None runs before a person has agreed; for a thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..specs.mcp import MCPServer
 
 
 def offering(found: Gathered, workspace: str) -> Gathered:
-    """With what the project and the skills bring, beside what plugins do."""
+    """Return `found` with the offers of the project and of the skills added to those of plugins."""
     return replace(found, offers=(*_offers(found, workspace), *found.offers))
 
 
@@ -32,13 +32,13 @@ def _offers(found: Gathered, workspace: str) -> Iterator[Offer]:
 
 
 def _of_hooks(hooks: Sequence[Hook], path: str, workspace: str) -> Offer:
-    """The hooks of a project, with the files of the workspace that they name; they keep what is agreed to."""
+    """Return the offer of a project's hooks, each pinned to the files of the workspace that it names."""
     made = tuple(replace(hook, pinned=tuple(pins_of(hook.command or "", workspace)), root=workspace) for hook in hooks)
     return Offer(digest=_digest(workspace, made), name="hooks of the project", path=path, hooks=made)
 
 
 def _of_servers(name: str, servers: Mapping[str, MCPServer], path: str, workspace: str) -> Offer:
-    """Servers, with the files of the workspace that their commands name."""
+    """Return the offer of servers, each pinned to the files of the workspace that its command names."""
     made = {
         name: replace(server, pinned=tuple(pins_of(shlex.join((server.command, *server.args)), workspace, server.cwd)))
         for name, server in servers.items()
@@ -47,5 +47,5 @@ def _of_servers(name: str, servers: Mapping[str, MCPServer], path: str, workspac
 
 
 def _digest(workspace: str, programs: Any) -> str:
-    """Of all that a person is shown: what is started, with which arguments, variables, addresses and files."""
+    """Return the digest of what a person is shown: programs with their arguments, variables, addresses and files."""
     return sha256(msgspec.json.encode((workspace, programs), order="deterministic")).hexdigest()

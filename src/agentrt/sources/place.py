@@ -1,4 +1,4 @@
-"""The facts of the place where an agent works: its directory, the platform, the git branch; for a thread."""
+"""The facts about the place where an agent works: its directory, the platform, the git branch; for a thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _NAME = re.compile(r"[\w./#@+=-]{1,200}")
 
 
 def facts_of(workspace: Workspace, root: Path, current: str | bool) -> Facts:
-    """What an agent is told of the place; `root` is that of the repository."""
+    """Return what an agent is told about the place. `root` is the root of the repository; `current` is the time, or
+    whether to tell the time.
+    """
     return Facts(
         directory=workspace.path,
         platform=_platform(workspace),
@@ -26,10 +28,10 @@ def facts_of(workspace: Workspace, root: Path, current: str | bool) -> Facts:
 
 
 def git_branch(root: Path) -> str:
-    """The branch that is checked out, or the commit; "" where there is no repository. No program is run for it."""
+    """Return the branch that is checked out, or the commit; "" without a repository. Runs no program."""
     place = root / ".git"
     try:
-        if place.is_file():  # a worktree, or a submodule: it says where its directory is
+        if place.is_file():  # of a worktree or a submodule: it names the directory
             place = root / beginning_of(place).partition("gitdir:")[2].strip()
         head = beginning_of(place / "HEAD").strip()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Plugins: a directory with a manifest that brings skills, commands, agents, hooks and MCP servers; for a thread."""
+"""Reads plugins: directories with a manifest, skills, commands, agents, hooks and MCP servers; for a thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MANIFESTS = (".plugin/plugin.json", ".claude-plugin/plugin.json")
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
-    """A plugin as it was found."""
+    """A plugin as it was read."""
 
     name: str
     directory: Path
@@ -48,7 +48,7 @@ class _Manifest(msgspec.Struct):
 
 
 def read_plugin(directory: Path, reader: Reader) -> Plugin:
-    """The plugin in a directory. Raises `ConfigurationError` for a directory that is none."""
+    """Return the plugin in a directory. Raises `ConfigurationError` if the directory is not a plugin."""
     manifest, path = _manifest(directory, reader)
     agents: dict[str, AgentFile] = {}
     for place in _places(directory, manifest.agents, "agents"):
@@ -93,13 +93,13 @@ def _manifest(directory: Path, reader: Reader) -> tuple[_Manifest, Path]:
 
 
 def _places(directory: Path, given: Any, usual: str) -> list[Path]:
-    """The directories of a part: the usual one, and those that the manifest names besides."""
+    """Return the directories of a part of a plugin: the usual one, and those that the manifest names."""
     named = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     return list(dict.fromkeys([directory / usual, *(directory / str(name) for name in named)]))
 
 
 def _offer(directory: Path, manifest: _Manifest, reader: Reader) -> Offer | None:
-    """The programs that a plugin brings; None where it brings none."""
+    """Return the programs that a plugin brings; None if there are none, or they are left out because of a problem."""
     hooks, servers = _hooks(directory, manifest, reader), _servers(directory, manifest, reader)
     if not hooks and not servers:
         return None

@@ -1,4 +1,4 @@
-"""`Resolver`: reads what an agent is told besides its task, and has it made into what its conversation logs."""
+"""`Resolver`: reads what an agent is told besides its task, and converts it to what its conversation logs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLUGINS = "plugins"
 
 
 Resolve = Callable[[Agent, Workspace, Mapping[str, ToolDefinition], str | None], Awaitable[Resolved]]
-"""Reads what an agent is told in a workspace, given the tools that there are and the owner of the conversation.
+"""Reads what an agent is told in a workspace, given the available tools and the owner of the conversation.
 
 Raises `ConfigurationError`.
 """
@@ -38,8 +38,8 @@ Problems: TypeAlias = list[ContextProblem]
 
 
 class Resolver:
-    """Reads the files of a workspace, of the user's `home` where it is given, and of plugins, which are fetched into a
-    directory `cache`. `profile` gives the models that the user has named.
+    """Reads the files of a workspace, of the user's `home` if it is given, and of plugins, which are fetched into the
+    directory `cache`. `profile` looks up the user's named models.
     """
 
     def __init__(self, home: Path | None, cache: Path, shelf: Shelf, profile: Profiles) -> None:
@@ -48,9 +48,9 @@ class Resolver:
     async def resolve(
         self, agent: Agent, workspace: Workspace, tools: Mapping[str, ToolDefinition], owner: str | None = None
     ) -> Resolved:
-        """What an agent is told in a workspace; what cannot be read is among the problems of its event.
+        """Return what an agent is told in a workspace; files that cannot be read are among the problems of its event.
 
-        Raises `ConfigurationError` where the storage cannot say what was agreed to.
+        Raises `ConfigurationError` if the storage cannot say what a person has agreed to.
         """
         context = agent.context or AgentContext(load_user_skills=self._home is not None)
         home = (self._home or Path.home()) if context.load_user_skills else None
@@ -70,7 +70,7 @@ class Resolver:
         )
 
     async def with_plugin(self, state: State, source: PluginSource, tools: Mapping[str, ToolDefinition]) -> Resolved:
-        """What a conversation is told with one more plugin; what it knows already stays.
+        """Return what a conversation is told with one more plugin; what it was told before stays.
 
         Raises `ConfigurationError` for a plugin that cannot be read.
         """
@@ -102,7 +102,7 @@ def _meant(offer: Offer, tools: Mapping[str, ToolDefinition]) -> Offer:
 
 
 def tool_named(tools: Mapping[str, ToolDefinition], name: str) -> str | None:
-    """The tool that has a name, or that others call so; None where there is none."""
+    """Return the name of the tool with this name or alias; None if there is none."""
     if name in tools:
         return name
     plain = name.replace("-", "_").lower()

@@ -1,4 +1,4 @@
-"""The MCP servers that a file names, as `{"mcpServers": {...}}`; for a thread."""
+"""Reads the MCP servers in a file, which has the form `{"mcpServers": {...}}`; for a thread."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..specs.mcp import MCPServer, as_servers
 from .text import Reader
 
 SERVERS = ".mcp.json"
-"""The usual name of that file."""
+"""The usual name of such a file."""
 
 
 def find_servers(path: Path, reader: Reader) -> dict[str, MCPServer]:
-    """The servers in a file; none, and a problem, where it cannot be used."""
+    """Return the servers in a file. If it cannot be used, note a problem and return none."""
     text = reader.read(path)
     if text is None:
         return {}
@@ -29,14 +29,14 @@ def find_servers(path: Path, reader: Reader) -> dict[str, MCPServer]:
 
 
 def servers_in(given: object) -> tuple[str, ...]:
-    """The names of MCP servers in front matter: of `{"mcpServers": {...}}`, of a mapping, or of a list."""
+    """Return the names of MCP servers in front matter: in `{"mcpServers": {...}}`, a mapping, or a list."""
     if isinstance(given, dict):
         given = _inner(given)
     return tuple(map(str, given)) if isinstance(given, dict | list) else ()
 
 
 def brought_in(given: object, where: str) -> dict[str, MCPServer]:
-    """The servers in front matter or a manifest, where they are more than names. Raises `ConfigurationError`."""
+    """Return the servers in front matter or a manifest; none if any is only a name. Raises `ConfigurationError`."""
     inner = _inner(given) if isinstance(given, dict) else None
     return _servers(inner, where) if isinstance(inner, dict) and all(inner.values()) else {}
 
@@ -52,12 +52,12 @@ class Served(msgspec.Struct, frozen=True):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names that they refer to."""
+        """The names of the variables that they refer to."""
         return tuple(dict.fromkeys(name for server in self.servers.values() for name in server.variables))
 
 
 def read_servers(text: str, where: str) -> Served:
-    """The servers that a file names, whichever program it was written for; what we have no field for is left out.
+    """Return the servers in a file's text, whichever program it was written for; unknown fields are left out.
 
     Raises `ConfigurationError`.
     """

@@ -1,4 +1,4 @@
-"""A skill as a file says it: `SKILL.md` in a directory of its own, or one of OpenHands' single files. Pure."""
+"""Reads a skill from a file: a `SKILL.md` in a directory of its own, or one of OpenHands' single files. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGE = "SKILL.md"
 """The file that makes its directory a skill."""
 
 LONGEST = 100_000
-"""Characters of a body that are kept."""
+"""Maximum number of characters of a body; the rest is cut."""
 
 LONGEST_DESCRIPTION = 1024
 
@@ -47,10 +47,10 @@ class _Header(msgspec.Struct, rename="kebab"):
 def skill_of(
     text: str, path: PurePath, name: str, origin: Origin = "project", digest: str = ""
 ) -> tuple[Skill, tuple[str, ...]]:
-    """The skill that a file's text says, and what of it was cut or passed over.
+    """Return the skill in a file's text, and notes on what was cut, left out or looks wrong.
 
-    `name` is that of a file without one of its own: the path below the directory of skills, without its ending.
-    Raises `ConfigurationError` for front matter that cannot be used.
+    `name` is used if the file gives none: the path below the directory of skills, without its suffix. Raises
+    `ConfigurationError` for front matter that cannot be used.
     """
     header, body, misspelt = read(text, _Header)
     is_package = path.name == PACKAGE
@@ -98,7 +98,7 @@ def skill_of(
 
 
 def command_of(skill: Skill, name: str, plugin: str) -> Skill:
-    """The slash command that a file of a plugin's `commands` is: a task by the name of its file, "/fix" or
+    """Return the slash command in a file of a plugin's `commands`: a task named after the file, "/fix" and
     "/plugin:fix".
     """
     word = name.replace("/", ":")
@@ -106,11 +106,11 @@ def command_of(skill: Skill, name: str, plugin: str) -> Skill:
 
 
 def words(given: str | list[str] | None, between: str = r"\s+(?![^(]*\))|,") -> tuple[str, ...]:
-    """Several texts; in one text they are parted, but not within parentheses: "Bash(git add *) Read"."""
+    """Return several texts. A single text is split, by default not within parentheses: "Bash(git add *) Read"."""
     found = re.split(between, given) if isinstance(given, str) else given or []
     return tuple(word.strip() for word in found if word.strip())
 
 
 def _input(given: object) -> str:
-    """The name of an input: a text, or a mapping that has more to say of it."""
+    """Return the name of an input, which is a text, or a mapping that describes it."""
     return str(given.get("name", "")) if isinstance(given, dict) else str(given)

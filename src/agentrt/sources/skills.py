@@ -1,4 +1,4 @@
-"""The skills of a project, its user and plugins: where they are, and which of two counts; for a thread."""
+"""Finds the skills of a project, its user and plugins, and decides which one of several counts; for a thread."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from .skill_files import PACKAGE, command_of, skill_of
 from .text import Reader
 
 DIRECTORIES = (".agents/skills", ".openhands/skills", ".openhands/microagents")
-"""Below a workspace, the root of its repository, or a home; the first one counts."""
+"""Directories of skills below a workspace, the root of its repository, or a home; the first one takes precedence."""
 
 DEPTH = 4
-"""Directories below one of skills that are gone into."""
+"""Maximum depth of directories below a directory of skills that are searched."""
 
 
 class Shelf(msgspec.Struct, frozen=True):
-    """A directory of skills, and what reads it."""
+    """A directory of skills, and the reader for it."""
 
     directory: Path
     reader: Reader
     origin: Origin = "project"
     commands: str = ""
-    """Of a plugin's commands its name: each file is a task by its own name, and by both."""
+    """The plugin's name if these are its commands: each file is a command, under its own name and with the plugin's."""
 
 
 def shelves(roots: Iterable[Path], reader: Reader, origin: Origin = "project") -> tuple[Shelf, ...]:
-    """The directories of skills below some roots, those that count first."""
+    """Return the directories of skills below some roots, in order of precedence."""
     return tuple(Shelf(root / name, reader, origin) for root in roots for name in DIRECTORIES)
 
 
 def find_skills(
     places: Iterable[Shelf], disabled: Iterable[str] = (), known: Iterable[Skill] = ()
 ) -> tuple[Skill, ...]:
-    """The skills that are `known`, then those of some directories, of which the earlier ones count.
+    """Return the `known` skills, then those of some directories; of several with a name, the first one counts.
 
-    Raises nothing: what is wrong is told to the readers.
+    Raises nothing: problems are noted by the readers.
     """
     left_out = set(disabled)
     found = {skill.name: skill for skill in known if skill.name not in left_out}
@@ -79,8 +79,8 @@ def _below(place: Shelf) -> Iterator[Skill]:
 
 
 def _files(directory: Path, reader: Reader, depth: int) -> Iterator[tuple[Path, Path | None]]:
-    """The files with a skill below a directory, and the file of MCP servers beside each; what else stands beside a
-    SKILL.md is what that skill brings along.
+    """Yield the skill files below a directory, each with the file of MCP servers beside it, if any. Other files beside
+    a SKILL.md belong to that skill.
     """
     entries = reader.entries(directory)
     names = {entry.name for entry in entries}

@@ -1,4 +1,4 @@
-"""Texts of files that somebody else wrote: bounded, and read once however many links lead to them; for a thread."""
+"""Reads files that somebody else wrote: with limits, and each once, however many links lead to it; for a thread."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from ..specs.context import ContextProblem
 
 MOST_BYTES = 1 << 20
-"""A larger file is not read."""
+"""Maximum size of a file; a larger one is skipped."""
 
 MOST_FILES = 20_000
-"""Files and directories that are looked at in a search."""
+"""Maximum number of files and directories that are looked at in a search."""
 
 
 class Reader:
-    """Reads files, each once; links that lead to one that was read, or round in a circle, lead to nothing more.
+    """Reads each file once: a link to one that was read before is skipped, so a circle of links ends.
 
-    Nor does one that leads out of the directory `within`: whoever wrote a repository may not have other files shown.
+    So is a link that leads out of the directory `within`, because a repository must not have other files shown.
     """
 
     def __init__(self, within: Path | None = None) -> None:
@@ -33,7 +33,7 @@ class Reader:
         self._looked = 0
 
     def read(self, path: Path) -> str | None:
-        """The text of a file; None when it is not there, was read before, or is a problem."""
+        """Return the text of a file; None if it is missing, no regular file, was read before, or is a problem."""
         if self._leads_out(path):
             return None
         try:
@@ -58,7 +58,7 @@ class Reader:
             return None
 
     def entries(self, directory: Path) -> list[os.DirEntry[str]]:
-        """What stands in a directory, by name; nothing when it is not there, or was looked at before."""
+        """Return the entries of a directory, sorted by name; none if it is missing or was looked at before."""
         try:
             return self.listing(directory) if self._is_new(os.stat(directory)) else []
         except (FileNotFoundError, NotADirectoryError):
@@ -68,7 +68,7 @@ class Reader:
             return []
 
     def listing(self, directory: Path) -> list[os.DirEntry[str]]:
-        """What stands in a directory, by name, however often it was looked at."""
+        """Return the entries of a directory, sorted by name, even if it was looked at before."""
         if str(directory) in self._listed:
             return self._listed[str(directory)]
         self._listed[str(directory)] = found = self._list(directory)
@@ -107,7 +107,7 @@ class Reader:
         return self._holds(str(path.parent)) or os.path.realpath(path) == self._within
 
     def _holds(self, directory: str) -> bool:
-        """Whether what stands in a directory is within."""
+        """Return whether the entries of a directory are within."""
         if directory not in self._known:
             above = os.path.dirname(directory)
             self._known[directory] = (
@@ -126,7 +126,7 @@ class Reader:
 
 
 def beginning_of(path: Path) -> str:
-    """The first 512 bytes of a regular file. Raises `OSError`; a pipe holds nobody up."""
+    """Return the first 512 bytes of a file as text, "" for a file that is not regular. Raises `OSError`."""
     with open(path, "rb", opener=_opener) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return ""
@@ -138,9 +138,9 @@ def _is_below(real: str, root: str | None) -> bool:
 
 
 def _has_name(entry: os.DirEntry[str]) -> bool:
-    """Whether a name is text: one that is not could not be logged."""
+    """Return whether a name is valid text. Other names cannot be logged."""
     return entry.name.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in entry.name)
 
 
 def _opener(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)  # a pipe holds nobody up
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)  # so that a pipe does not block

@@ -1,4 +1,4 @@
-"""The interfaces of providers that are spoken to directly, each a `Format`."""
+"""The interfaces of providers that are called directly, each a `Format`."""
 
 from .anthropic import AnthropicMessages
 from .chat import ChatCompletions

@@ -1,4 +1,4 @@
-"""Anthropic's messages.
+"""Anthropic's Messages.
 
 Source: the API reference of Anthropic, "Messages", "Streaming messages", "Extended thinking" and "Prompt caching".
 """
@@ -24,7 +24,7 @@ from .format import Asked, Sent, arguments_of, cut, error_in, read, reply_of
 VERSION = "2023-06-01"
 
 LEAST_KNOWN_ANSWER = 4096
-"""Tokens of an answer that are asked for where nobody says how long one may be: the interface wants a number."""
+"""The maximum number of tokens of an answer, if none is known: the interface requires a number."""
 
 _REASONS = {
     "end_turn": "stop",
@@ -38,10 +38,10 @@ _REASONS = {
 
 
 class AnthropicMessages:
-    """A `Format`."""
+    """The `Format` of Messages."""
 
     def sent(self, asked: Asked) -> Sent:
-        """`POST /v1/messages`."""
+        """Return a `POST /v1/messages`."""
         request, llm = asked.request, asked.request.one
         marks = asked.known.cache_marks and llm.caching_prompt
         system = [message for message in request.messages if message.role == "system"]
@@ -64,7 +64,7 @@ class AnthropicMessages:
         return Sent("/v1/messages", whole, {"anthropic-version": VERSION})
 
     def reader(self, asked: Asked, watch: Watch) -> AnthropicReader:
-        """One for a `message`, or for its events."""
+        """Return a reader for a `message`, or for its events."""
         return AnthropicReader(asked, watch)
 
 
@@ -81,7 +81,7 @@ def _tool(definition: ToolDefinition) -> dict[str, Any]:
 
 
 def _turns(messages: Sequence[Message], asked: Asked, *, keeps: bool, marks: bool) -> msgspec.Raw:
-    """Messages by turns, as the interface wants them: the results of calls are said by the user."""
+    """Return the messages grouped by turns, as the interface requires. The results of calls belong to the user."""
     model = asked.request.one.model
 
     def encode(message: Message) -> bytes:
@@ -102,11 +102,11 @@ def _turns(messages: Sequence[Message], asked: Asked, *, keeps: bool, marks: boo
 
 
 _BEGINS = {role: f'{{"role":"{role}","content":['.encode() for role in ("assistant", "user")}
-"""How a turn begins."""
+"""The JSON that begins a turn, by role."""
 
 
 def _encoded(message: dict[str, Any], *, keeps: bool) -> bytes:
-    """The blocks of a message, without what is around them."""
+    """Return the blocks of a message as JSON, separated by commas and without brackets."""
     if not keeps:
         message.pop("thinking_blocks", None)
     blocks = _said(message) if message["role"] == "assistant" else _heard(message)
@@ -137,7 +137,7 @@ def _heard(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _blocks(content: Any) -> Iterator[dict[str, Any]]:
-    """Content in the form of chat completions as blocks; those without text are left out, since they are refused."""
+    """Yield content in the form of chat completions as blocks. Blank texts are left out, because they are refused."""
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     for block in content or ():
@@ -199,7 +199,7 @@ _whole = msgspec.json.Decoder(_Message, strict=False)
 
 
 class AnthropicReader:
-    """A `Reader`."""
+    """The `Reader` of Messages."""
 
     def __init__(self, asked: Asked, watch: Watch) -> None:
         self._asked, self._llm, self._watch = asked, asked.request.one, watch
@@ -242,7 +242,7 @@ class AnthropicReader:
         self._counted(message.usage)
 
     def _begin(self, index: int, block: dict[str, Any]) -> None:
-        """A block begins, some of them with the first words in it."""
+        """Begin a block, which may already contain the first words."""
         self._blocks[index], self._pieces[index] = block, []
         match block:
             case {"type": "text", "text": str(piece)} if piece:
@@ -306,14 +306,16 @@ class AnthropicReader:
         )
 
     def _call(self, block: dict[str, Any], more: str) -> ToolCall:
-        """A call; one that was cut before its arguments is not one without any."""
+        """Return a call. A call that was cut before its arguments is not one without any."""
         given = block.get("input") or {}
         cut_off = _REASONS.get(self._reason) == "length" and not given
         arguments = more or ("" if cut_off else msgspec.json.encode(given).decode())
         return ToolCall(str(block.get("id") or new_id()), str(block.get("name") or ""), arguments)
 
     def _used(self) -> Usage | None:
-        """What it says of it. Its `input_tokens` are those that have nothing to do with the cache."""
+        """Return the usage, or None if the provider does not report it. Its `input_tokens` are those that were neither
+        read from the cache nor written to it.
+        """
         used = self._usage
         if not (used.input_tokens or used.output_tokens):
             return None

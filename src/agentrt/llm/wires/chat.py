@@ -1,7 +1,7 @@
-"""Chat completions of OpenAI, and of all who speak them.
+"""Chat completions, of OpenAI and of all providers with the same interface.
 
-Sources: the API reference of OpenAI, "Create chat completion" and "Streaming"; what vLLM, Mistral, DeepSeek and others
-send that differs.
+Sources: the API reference of OpenAI, "Create chat completion" and "Streaming"; observed differences of vLLM, Mistral,
+DeepSeek and others.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DONE = b"[DONE]"
 
 
 class ChatCompletions:
-    """A `Format`."""
+    """The `Format` of chat completions."""
 
     def sent(self, asked: Asked) -> Sent:
-        """`POST /chat/completions`."""
+        """Return a `POST /chat/completions`."""
         request, llm = asked.request, asked.request.one
         body: dict[str, Any] = {
             "model": asked.name,
@@ -42,12 +42,12 @@ class ChatCompletions:
         return Sent("/chat/completions", _encoded(body))
 
     def reader(self, asked: Asked, watch: Watch) -> ChatReader:
-        """One for a `chat.completion`, or for its chunks."""
+        """Return a reader for a `chat.completion`, or for its chunks."""
         return ChatReader(asked, watch)
 
 
 def _messages(asked: Asked) -> Any:
-    """The messages as JSON; where some are marked, which changes from request to request, all are made anew."""
+    """Return the messages as JSON. With marks, which move from request to request, all are encoded anew."""
     request, llm = asked.request, asked.request.one
     if asked.known.cache_marks and llm.caching_prompt:
         return [*map(_known, wire_messages(request.messages, llm, marks=True))]
@@ -73,7 +73,7 @@ def _settings(asked: Asked) -> dict[str, Any]:
 
 
 def _reasons(name: str, known: Capabilities) -> bool:
-    """Whether it is one of OpenAI's that think before they answer: those take other settings."""
+    """Return whether this is a model of OpenAI that thinks before it answers: those take other settings."""
     return known.reasoning and name.startswith(("o1", "o3", "o4", "gpt-5"))
 
 
@@ -140,7 +140,7 @@ class _Chunk(msgspec.Struct):
     error: msgspec.Raw = _NOTHING
 
     def failure(self) -> WireError | None:
-        """The error that it is; OpenRouter has one beside a choice, or in it."""
+        """Return the error in the chunk, if any. OpenRouter sends it beside a choice, or in one."""
         for one in (self, *(self.choices or ())):
             if (error := bytes(one.error)) != b"null":
                 return error_in(b'{"error":%s}' % error)
@@ -151,7 +151,7 @@ _decoder = msgspec.json.Decoder(_Chunk, strict=False)
 
 
 class _Growing:
-    """A call as it comes in pieces."""
+    """A call that arrives in pieces."""
 
     __slots__ = ("arguments", "id", "name")
 
@@ -159,7 +159,9 @@ class _Growing:
         self.id, self.name, self.arguments = id, name, list[str]()
 
     def finished(self) -> bool:
-        """Whether its arguments are whole; decoded only where they may be, since this is asked with each piece."""
+        """Return whether the arguments are complete. As this is called with each piece, they are decoded only if they
+        may be complete.
+        """
         end = next((piece for one in reversed(self.arguments) if (piece := one.rstrip())), "")
         if not end.endswith("}"):
             return False
@@ -170,9 +172,10 @@ class _Growing:
 
 
 def _begins(growing: _Growing, index: int | None, own: str, name: str, more: str) -> bool:
-    """Whether a piece at the place of a call is the first of another one: it has a name, and not this one's id.
+    """Return whether a piece at the place of a call is the first of another: it has a name, and not this call's id.
 
-    Some repeat the name in each piece, with a new id each time or with none: then it goes on with what is not finished.
+    Some providers repeat the name in each piece, with a new id each time or with none. Then the piece continues the
+    call if that is not finished.
     """
     if not name or (own and own == growing.id):
         return False
@@ -182,8 +185,8 @@ def _begins(growing: _Growing, index: int | None, own: str, name: str, more: str
 
 
 class ChatReader:
-    """A `Reader`. It takes what providers really send: calls without an id or an index, several under one index,
-    arguments that are no text, usage that comes twice or not at all, no `[DONE]`.
+    """The `Reader` of chat completions. It accepts what providers really send: calls without an id or an index, several
+    calls under one index, arguments that are not text, usage that comes twice or not at all, no `[DONE]`.
     """
 
     def __init__(self, asked: Asked, watch: Watch) -> None:
@@ -227,11 +230,11 @@ class ChatReader:
             if self._choice is None:
                 self._choice = choice.index
             if choice.index != self._choice and choice.index is not None:
-                continue  # another answer, of several that were asked for
+                continue  # another one of several requested answers
             if choice.delta is not None:
                 self._streamed = True
                 self._said(choice.delta)
-            elif choice.message is not None and not self._streamed:  # else it repeats the whole at the end
+            elif choice.message is not None and not self._streamed:  # else it repeats what was streamed
                 self._said(choice.message)
             if choice.finish_reason:
                 self._reason = choice.finish_reason
@@ -288,7 +291,7 @@ class ChatReader:
             growing.arguments.append(more)
 
     def _meant(self, index: int | None, own: str) -> _Growing | None:
-        """The call that a piece goes on with, if it does."""
+        """Return the call that a piece may continue, if any."""
         if index is not None:
             return self._at.get(index)
         last = self._calls[-1] if self._calls else None
@@ -300,7 +303,7 @@ class ChatReader:
         if self._reason == "error":
             raise ModelUnavailable(f"the provider of {self._llm.model!r} failed while it answered")
         reason = _REASONS.get(self._reason, self._reason)
-        none = "" if reason == "length" else "{}"  # a call that was cut before its arguments is none without any
+        none = "" if reason == "length" else "{}"  # a call that was cut before its arguments is not one without any
         calls = tuple(ToolCall(call.id or new_id(), call.name, "".join(call.arguments) or none) for call in self._calls)
         return reply_of(
             self._asked,
@@ -339,4 +342,4 @@ _REASONS = {
     "model_length": "length",
     "refusal": "content_filter",
 }
-"""How an answer ends, in OpenAI's words."""
+"""OpenAI's words for the reasons for which an answer ended, by those of others."""

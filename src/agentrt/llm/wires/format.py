@@ -1,4 +1,4 @@
-"""`Format`: what a provider's interface is asked with, and how its answer is read; `Reader`: one answer. Pure."""
+"""`Format`: makes the requests to a provider's interface; `Reader`: reads one answer. Pure."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ T = TypeVar("T")
 OPENAI = PROVIDERS["openai"]
 
 _LONGEST_CACHE_KEY = 64
-"""Characters that OpenAI takes."""
+"""Maximum number of characters that OpenAI accepts."""
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """What is posted: a path below the provider's address, a body, and headers besides the key."""
+    """A request to post: a path below the provider's address, a body, and headers in addition to the key's."""
 
     path: str
     body: bytes
@@ -38,22 +38,22 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A request, with what is known of its model and where it goes; `most` is how long its answer may be, in tokens."""
+    """A request, with the facts about its model and provider; `most` is the maximum number of tokens of the answer."""
 
     request: ModelRequest
     provider: Provider
     name: str
-    """The model's, as the provider knows it."""
+    """The model's name at the provider."""
     known: Capabilities
     entry: dict[str, Any]
-    """The model's in the catalogue."""
+    """The model's entry in the catalogue."""
     most: int | None = None
     official: bool = True
-    """Whether it goes to the provider's own address."""
+    """Whether the request goes to the provider's own address."""
     histories: Histories = Fresh()
 
     def encoded(self, messages: Sequence[Message], encode: Encode, how: str = "") -> list[bytes]:
-        """The encoding of each message; `how` names what besides the message and the model it depends on."""
+        """Return the encoding of each message; `how` names what it depends on besides the message and the model."""
         request = self.request
         if not request.conversation:
             return [*map(encode, messages)]
@@ -61,7 +61,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def cache_key(self) -> str | None:
-        """Under which name OpenAI caches the prompts of a conversation; None for others, and for what is not cached."""
+        """The name under which OpenAI caches a conversation's prompts; None for other providers, or without caching."""
         request = self.request
         if (
             not self.official
@@ -78,22 +78,22 @@ class Reader(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether all was said, though what should end the stream may still be missing."""
+        """Whether the answer is complete, even if the end of the stream is still missing."""
         ...
 
     def take(self, data: bytes) -> bool:
-        """The data of an event of the stream; whether it was the last one.
+        """Take the data of an event of the stream; return whether it was the last one.
 
-        Raises `WireError` for one that says that the provider failed, and `msgspec.DecodeError`.
+        Raises `WireError` for an event that reports a failure of the provider, and `msgspec.DecodeError`.
         """
         ...
 
     def whole(self, data: bytes) -> None:
-        """An answer that is no stream. Raises as `take`."""
+        """Take an answer that is not a stream. Raises the same errors as `take`."""
         ...
 
     def reply(self) -> ModelReply:
-        """What was answered. Raises `ModelError`."""
+        """Return the reply. Raises `ModelError`."""
         ...
 
 
@@ -101,16 +101,16 @@ class Format(Protocol):
     """A provider's interface."""
 
     def sent(self, asked: Asked) -> Sent:
-        """What is posted."""
+        """Return the request to post."""
         ...
 
     def reader(self, asked: Asked, watch: Watch) -> Reader:
-        """What reads the answer, and shows it as it comes."""
+        """Return a reader of the answer, which shows it as it arrives."""
         ...
 
 
 class WireError(Exception):
-    """Raised for an answer that is an error: what was said, and the HTTP status that fits, else 0."""
+    """Raised for an answer that is an error, with its message, and the HTTP status that fits, else 0."""
 
     def __init__(self, said: str, status: int = 0, code: str = "") -> None:
         self.said, self.status, self.code = said, status, code
@@ -118,21 +118,21 @@ class WireError(Exception):
 
 
 def cache_key(conversation: str) -> str:
-    """The name of a conversation, or a digest of one that is too long."""
+    """Return the name of a conversation, or a digest if the name is too long."""
     if len(conversation) <= _LONGEST_CACHE_KEY:
         return conversation
     return hashlib.sha256(conversation.encode()).hexdigest()[:32]
 
 
 def estimated(asked: Asked, *written: str) -> Usage:
-    """What an answer of these texts used, where the provider does not say."""
+    """Return the estimated usage of an answer with these texts, if the provider does not report it."""
     request = asked.request
     size = sum(len(text.encode("utf-8", "replace")) for text in written)
     return Usage(estimated_tokens(request.messages, request.tools), -(-size // BYTES_A_TOKEN))
 
 
 def arguments_of(text: str) -> dict[str, Any]:
-    """The arguments of an earlier call as an object; empty for a call that was refused because they are none."""
+    """Return the arguments of an earlier call; empty for a call that was refused because they are not a JSON object."""
     try:
         found = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError):
@@ -152,8 +152,9 @@ def reply_of(
     thoughts: Sequence[dict[str, Any]] = (),
     refusal: str = "",
 ) -> ModelReply:
-    """The reply of these parts. `reason` is OpenAI's word for why it ended; `usage` is estimated where it is None;
-    `thoughts` are the blocks that the provider wants back. Raises `ContentRefused` for one that says nothing else.
+    """Return the reply with these parts. `reason` is OpenAI's word for why it ended; `usage` is estimated if it is
+    None; `thoughts` are the blocks that the provider wants back. Raises `ContentRefused` for a refusal, and for an
+    answer of which nothing passed a content filter.
     """
     model = asked.request.one.model
     if refusal or (reason == "content_filter" and not text and not calls):
@@ -171,7 +172,7 @@ def reply_of(
 
 
 def cut(said: str = "") -> ModelUnavailable:
-    """An answer that has no end."""
+    """Return the error for an answer without its end."""
     return ModelUnavailable("the model's answer was cut before its end" + (f" ({said})" if said else ""))
 
 
@@ -179,11 +180,11 @@ _ESCAPES = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.", re.DOTALL
 )
 _HALF_ESCAPE = 6
-"""Bytes of an escape that is half a character: whole ones, and all others, are longer or shorter."""
+"""Number of bytes of an escape that is half a character; those of whole pairs are longer, all others shorter."""
 
 
 def read(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
-    """JSON as a provider sent it. Half a character, which some send where two pieces of a text meet, is read as U+FFFD.
+    """Decode a provider's JSON. Half a character, which some send where two pieces of a text meet, is read as U+FFFD.
 
     Raises `msgspec.DecodeError`.
     """
@@ -223,7 +224,7 @@ _LONGEST = 2_000
 
 
 def error_in(data: bytes) -> WireError:
-    """The error that a body, or an event, tells of: OpenAI's envelope, Anthropic's, FastAPI's, or any text."""
+    """Return the error in a body or an event: in the envelope of OpenAI, Anthropic or FastAPI, or any text."""
     try:
         found = read(_envelope, data)
     except msgspec.DecodeError:
@@ -240,7 +241,7 @@ def error_in(data: bytes) -> WireError:
 
 
 def _status(kind: Any, code: Any) -> int:
-    """The HTTP status that an error names, or that fits to its kind, else 0."""
+    """Return the HTTP status that an error names, or that fits its kind, else 0."""
     number = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal()) else 0
     if 400 <= number < 600:
         return number

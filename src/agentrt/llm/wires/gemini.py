@@ -1,4 +1,4 @@
-"""Google's Gemini, by `generateContent` and `streamGenerateContent`.
+"""Google's Gemini, through `generateContent` and `streamGenerateContent`.
 
 Source: the API reference of Gemini, "Generating content", "Function calling", "Thinking" and "Thought signatures".
 """
@@ -24,26 +24,26 @@ from ..thinking_room import BUDGETS, wants
 from .format import Asked, Sent, arguments_of, cut, error_in, read, reply_of
 
 SIGNED = "gemini_signature"
-"""The type of the blocks that are kept of an answer: the signature of its text, or of its call number `call`."""
+"""The type of the blocks that are kept from an answer: the signature of its text, or of its call number `call`."""
 
 UNSIGNED = "skip_thought_signature_validator"
-"""What stands in place of the signature of a call that another model has made: Gemini 3 refuses one without."""
+"""Replaces the signature of a call that another model has made: Gemini 3 refuses a call without one."""
 
 _OLD = re.compile(r"gemini-(1|2\.0)")
 """Models that do not think."""
 
 _LEVELS = {"minimal": "low", "low": "low", "medium": "high", "high": "high", "xhigh": "high", "max": "high"}
-"""Efforts as the levels of Gemini 3, all of whose models have these two."""
+"""The thinking levels of Gemini 3, by effort. All its models have these two levels."""
 
 _REASONS = {"STOP": "stop", "MAX_TOKENS": "length"}
 _HELD_BACK = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY")
 
 
 class GeminiContent:
-    """A `Format`."""
+    """The `Format` of Gemini."""
 
     def sent(self, asked: Asked) -> Sent:
-        """`POST /models/NAME:streamGenerateContent`."""
+        """Return a `POST /models/NAME:streamGenerateContent`, or `generateContent` without streaming."""
         request, llm = asked.request, asked.request.one
         system = [plain(message.content) for message in request.messages if message.role == "system"]
         body = {
@@ -58,7 +58,7 @@ class GeminiContent:
         return Sent(f"/models/{quote(asked.name)}:{verb}", msgspec.json.encode(whole))
 
     def reader(self, asked: Asked, watch: Watch) -> GeminiReader:
-        """One for a response, or for those of a stream."""
+        """Return a reader for a response, or for the responses of a stream."""
         return GeminiReader(asked, watch)
 
 
@@ -91,7 +91,7 @@ def _tool(definition: ToolDefinition) -> dict[str, Any]:
 
 
 def _turns(messages: Iterable[Message], model: str) -> Iterator[dict[str, Any]]:
-    """Messages by turns: the results of calls are the user's, and name the tool that was called."""
+    """Yield the messages grouped by turns. The results of calls belong to the user, and name the tool."""
     names: dict[str, str] = {}
     held: dict[str, Any] | None = None
     for message in messages:
@@ -188,7 +188,7 @@ _decoder = msgspec.json.Decoder(_Response, strict=False)
 
 
 class GeminiReader:
-    """A `Reader`. Its stream has no mark of its end but the connection's."""
+    """The `Reader` of Gemini. A stream has no end marker: it ends when the server ends the answer."""
 
     def __init__(self, asked: Asked, watch: Watch) -> None:
         self._asked, self._llm, self._watch = asked, asked.request.one, watch

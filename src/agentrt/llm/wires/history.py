@@ -1,6 +1,6 @@
-"""`Histories`: how the messages of conversations were encoded for their last request.
+"""`Histories`: the encoded messages of each conversation's last request.
 
-A request of a conversation begins as the one before did, so only what is new is encoded.
+The next request of a conversation usually begins with the same messages, so only the new ones are encoded.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from ...context.messages import Message
 
 MOST_KEPT = 32 << 20
-"""Bytes that are kept of all conversations; those that were asked for last stay."""
+"""Maximum number of bytes kept for all conversations; the least recently used are dropped."""
 
 Encode = Callable[[Message], bytes]
 
@@ -27,14 +27,14 @@ class _Kept:
 
 
 class Histories:
-    """Keeps encodings by a name that stands for the conversation, its model, and all else that they depend on."""
+    """Encodings by a name that stands for the conversation, its model, and all else that they depend on."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most, self._size = most, 0
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     def encoded(self, name: str, messages: Sequence[Message], encode: Encode) -> list[bytes]:
-        """The encoding of each message; those with which the last request began are not made again."""
+        """Return the encoding of each message; those of messages with which the last request began are reused."""
         kept = self._kept.pop(name, None)
         parts = list[bytes]()
         if kept is not None:
@@ -57,8 +57,8 @@ class Histories:
 
 
 class Fresh(Histories):
-    """Keeps nothing."""
+    """A `Histories` that keeps nothing."""
 
     def encoded(self, name: str, messages: Sequence[Message], encode: Encode) -> list[bytes]:
-        """The encoding of each message."""
+        """Return the encoding of each message."""
         return [*map(encode, messages)]

@@ -1,4 +1,4 @@
-"""OpenAI's Responses: the whole history is sent each time, and nothing is stored there.
+"""OpenAI's Responses: the full history is sent each time, and nothing is stored at the provider.
 
 Source: the API reference of OpenAI, "Create a model response" and "Streaming events".
 """
@@ -19,10 +19,10 @@ from .format import Asked, Sent, cut, error_in, estimated, read
 
 
 class OpenAIResponses:
-    """A `Format`."""
+    """The `Format` of Responses."""
 
     def sent(self, asked: Asked) -> Sent:
-        """`POST /responses`."""
+        """Return a `POST /responses`."""
         request, llm = asked.request, asked.request.one
 
         def encode(message: Message) -> bytes:
@@ -43,7 +43,7 @@ class OpenAIResponses:
         )
 
     def reader(self, asked: Asked, watch: Watch) -> ResponsesReader:
-        """One for a `response`, or for its events."""
+        """Return a reader for a `response`, or for its events."""
         return ResponsesReader(asked, watch)
 
 
@@ -64,7 +64,7 @@ _whole = msgspec.json.Decoder(Any)
 
 
 class ResponsesReader:
-    """A `Reader`."""
+    """The `Reader` of Responses."""
 
     def __init__(self, asked: Asked, watch: Watch) -> None:
         self._asked, self._llm, self._watch = asked, asked.request.one, watch
@@ -89,7 +89,7 @@ class ResponsesReader:
                 self._items.append(event.item)
             case "response.completed" | "response.incomplete" | "response.failed":
                 self._response = event.response
-                if event.response is not None and not event.response.get("output"):  # left to the events by some
+                if event.response is not None and not event.response.get("output"):  # some send it only in events
                     self._response = event.response | {"output": self._items}
                 return True
             case kind if kind in ("error", "") or event.error is not None:

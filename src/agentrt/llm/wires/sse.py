@@ -1,36 +1,36 @@
-"""Server-sent events, taken apart as bytes come. Pure. Source: the HTML standard, 9.2.6."""
+"""`ServerSentEvents`: parses server-sent events as their bytes arrive. Pure. Source: the HTML standard, 9.2.6."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 LONGEST = 64 << 20
-"""Bytes of an event; a stream with a longer one is given up."""
+"""Maximum number of bytes of an event; a stream with a longer one is aborted."""
 
 _BOM = b"\xef\xbb\xbf"
 _RETURN = 13
 
 
 class ServerSentEvents:
-    """Gives the data of each event, however the bytes are split; comments, ids and names of events are passed over.
+    """A parser that yields the data of each event, however the bytes are split. It skips comments, ids and event names.
 
-    The formats that are read here have the name of an event in its data as well. Each byte is looked at once, so a long
-    event in small pieces costs no more than a short one.
+    The formats that are read here repeat an event's name in its data. Each byte is looked at once, so a long event in
+    small pieces costs no more per byte than a short one.
     """
 
     __slots__ = ("_begun", "_data", "_line", "_returned", "_size")
 
     def __init__(self) -> None:
         self._line = bytearray()
-        """What came of a line so far."""
+        """The beginning of a line whose end has not arrived."""
         self._data: list[bytes] = []
         self._size, self._begun, self._returned = 0, False, False
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """The events that end in a piece of the stream. Raises `ValueError` for one that is too long."""
+        """Yield the events that end in a piece of the stream. Raises `ValueError` for one that is too long."""
         if not piece:
             return
-        if self._returned and piece[0] == 10:  # the other half of a line's end, which counted already
+        if self._returned and piece[0] == 10:  # of CR LF, whose CR has already ended the line
             piece = piece[1:]
             self._returned = False
             if not piece:
@@ -51,11 +51,11 @@ class ServerSentEvents:
             yield from self._ended(line)
 
     def end(self) -> Iterator[bytes]:
-        """The stream has ended: an event that no empty line ended, which some servers leave out."""
+        """Yield the last event at the end of the stream: some servers leave out the empty line after it."""
         return self.feed(b"\n\n")
 
     def _ended(self, line: bytes) -> Iterator[bytes]:
-        """A line, and the event that it ends."""
+        """Take a line; yield the event that it ends."""
         if not self._begun:
             line, self._begun = line.removeprefix(_BOM), True
         if line[:5] == b"data:":
