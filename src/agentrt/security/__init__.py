@@ -1,1 +1,1 @@
-"""Rating what an agent wants to do. Pure."""
+"""Risk ratings of actions before they run. Pure."""

@@ -1,4 +1,4 @@
-"""Analyzers: what rates an action before it runs, by rules, by the model's own word, or by several together."""
+"""Analyzers, which rate an action before it runs: by fixed rules, by the model's own rating, or by an ensemble."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .verdicts import highest, low
 
 
 class Analyzer(Protocol):
-    """What an ensemble asks."""
+    """The interface of the analyzers in an ensemble."""
 
     async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
-        """The rating of one action."""
+        """Return the rating of one action."""
         ...
 
 
@@ -24,15 +24,15 @@ class RuleAnalyzer:
     """Rates by the fixed rules of `agentrt.security`."""
 
     async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
-        """The rating. Raises `msgspec.ValidationError` when the arguments are not the tool's."""
+        """Return the rating. Raises `msgspec.DecodeError` if the arguments are not JSON."""
         return rate_action(action, scene)
 
 
 class ModelAnalyzer:
-    """Takes the model's own word for it: UNKNOWN where it gave none."""
+    """Uses the model's own rating. Without one, the rating is UNKNOWN, or LOW if the tool only reads."""
 
     async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
-        """The rating."""
+        """Return the rating."""
         risk = action.security_risk
         if risk is SecurityRisk.UNKNOWN and scene.only_reads:
             return low("the tool says that it only reads")
@@ -40,7 +40,7 @@ class ModelAnalyzer:
 
 
 class EnsembleAnalyzer:
-    """Asks several analyzers: the highest rating counts, UNKNOWN above MEDIUM, and one that fails says HIGH."""
+    """Asks several analyzers: the highest rating counts (UNKNOWN is above MEDIUM). A failed analyzer counts as HIGH."""
 
     def __init__(self, analyzers: Sequence[Analyzer]) -> None:
         if not analyzers:
@@ -48,7 +48,7 @@ class EnsembleAnalyzer:
         self._analyzers = tuple(analyzers)
 
     async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
-        """The highest rating with who gave it; sinks and labels of all."""
+        """Return the highest rating, its analyzer named in the reason, with the sinks and labels of all."""
         return highest([await _ask(analyzer, action, scene) for analyzer in self._analyzers])
 
 
@@ -56,13 +56,13 @@ async def _ask(analyzer: Analyzer, action: ActionEvent, scene: Scene) -> Rating:
     name = type(analyzer).__name__
     try:
         rating = await analyzer.assess(action, scene)
-    except Exception as failure:  # fails closed, whatever it is
+    except Exception as failure:  # fail closed on any error
         return Rating(SecurityRisk.HIGH, f"{name}: failed with {type(failure).__name__}: {failure}")
     return Rating(rating.risk, f"{name}: {rating.reason}", rating.sinks, rating.labels)
 
 
 MODEL = "model"
-"""The analyzer that takes the model's own word."""
+"""The name of the analyzer that uses the model's own rating."""
 
 ANALYZERS: Mapping[str, Callable[[], Analyzer]] = {RULES: RuleAnalyzer, MODEL: ModelAnalyzer}
-"""Those that there are always, by their names."""
+"""The built-in analyzers, by name."""

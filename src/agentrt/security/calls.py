@@ -1,4 +1,4 @@
-"""`Call`: one program with the arguments that it gets, and how its options are read. Pure."""
+"""`Call`: a program with its arguments; `options`: parses them. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = {
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A program and its arguments, each as far as it is known. `stdin` is None where nothing is piped in."""
+    """A program and its arguments; marks stand for unknown parts. `stdin` is None if nothing is piped in."""
 
     name: str
     words: tuple[str, ...]
@@ -30,26 +30,26 @@ class Call(msgspec.Struct, frozen=True):
     stdin: str | None = None
     environment: tuple[tuple[str, str], ...] = ()
     path: str = ""
-    """The name as it was given."""
+    """The program's name or path as it was written."""
 
     def place(self, text: str) -> Place:
-        """Where a path among the arguments leads."""
+        """Return where a path in the arguments leads."""
         return place(text, self.directory, self.where)
 
     def leaves(self, text: str) -> bool:
-        """Whether a path among the arguments is surely neither in the workspace nor scratch."""
+        """Return whether a path in the arguments certainly leads out of the workspace and the temporary directories."""
         return self.place(text).zone in (Zone.OUTSIDE, Zone.SYSTEM)
 
 
 class Options(msgspec.Struct, frozen=True):
-    """A command's options, one letter or a long name each, and the rest."""
+    """The parsed options of a command, each a letter or a long name, and its operands."""
 
     flags: tuple[str, ...]
     values: tuple[tuple[str, str], ...]
     operands: tuple[str, ...]
 
     def has(self, *names: str) -> bool:
-        """Whether an option was given; a long one may be shortened as getopt allows."""
+        """Return whether one of these options was given; long names may be abbreviated, as getopt allows."""
         return any(
             flag == name or (len(name) > 1 and len(flag) > 1 and name.startswith(flag))
             for flag in self.flags
@@ -57,7 +57,7 @@ class Options(msgspec.Struct, frozen=True):
         )
 
     def all(self, *names: str) -> tuple[str, ...]:
-        """The values of options."""
+        """Return the values of these options; long names may be abbreviated."""
         return tuple(
             value
             for given, value in self.values
@@ -66,12 +66,12 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def names(text: str) -> frozenset[str]:
-    """The names in `text`, a table in one line."""
+    """Return the whitespace-separated names in `text`."""
     return frozenset(text.split())
 
 
 def program(path: str) -> str:
-    """The common name of a program: no directory, version or alternative spelling."""
+    """Return the common name of a program: without directory, version or variant (`gsed` is `sed`)."""
     name = path.rstrip("/").rpartition("/")[2].removesuffix(".exe")
     version = _VERSION.match(name)
     name = version[1] if version else name
@@ -81,7 +81,10 @@ def program(path: str) -> str:
 def options(
     words: tuple[str, ...], valued: str = "", long_valued: tuple[str, ...] = (), first: bool = False
 ) -> Options:
-    """Read `words`; letters in `valued` and names in `long_valued` take a value. With `first`, an operand ends them."""
+    """Parse `words`. Letters in `valued` and names in `long_valued` take a value.
+
+    With `first`, the first operand ends the options.
+    """
     flags: list[str] = []
     values: list[tuple[str, str]] = []
     operands: list[str] = []

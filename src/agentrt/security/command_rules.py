@@ -1,12 +1,11 @@
-"""Rates shell source: every program that it may come to, by all rules.
+"""Ratings of shell source: all rules are applied to every program that it may run.
 
-What is LOW was understood: it reads, builds, tests or edits in the workspace. A program of the workspace, or one that
-no rule knows, is LOW as well unless its arguments hit a rule of paths or networks: to ask for each would make a
-confirmation useless. A script whose text is given, since the conversation wrote it, is rated by that.
+A LOW command was understood: it reads, builds, tests or edits in the workspace. A program of the workspace, or one that
+no rule knows, is also LOW unless its arguments match a rule for paths or networks: asking about each of them would make
+confirmations useless. A script whose text is given, because the conversation wrote it, is rated by its text.
 
-The shell of a conversation lasts from call to call, but one line is all that is seen here. So a line is taken to start
-in the workspace, a variable of an earlier line is not known, and what is defined for later lines is rated where it is
-defined.
+A conversation's shell lasts from call to call, but a rating sees only one command. So variables of earlier commands are
+not known, and functions and aliases for later commands are rated where they are defined.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ from .verdicts import high, highest, medium, unknown
 from .wrappers import PREFIXES, UNWRAPS
 
 MAX_COMMAND = 64 * 1024
-"""Characters of a command that are read; a longer one is UNKNOWN."""
+"""Maximum length of a command, in characters; a longer one is UNKNOWN."""
 
 _TALKERS = names(
     "echo printf : true false test [ [[ expr export declare local typeset readonly set alias let say seq log"
 )
 """Programs whose arguments are text, not paths."""
 _TAKES_CODE = names("make vim vi nvim ex ed emacs gcc g++ cc clang awk pip gdb")
-"""Programs that may run what they are given on the standard input."""
+"""Programs that may run code from standard input."""
 _PATTERN_FIRST = frozenset({"grep", "rg", "ag", "ack", "sed", "awk", "perl", "ruby", "node", "jq", "yq"})
 _MESSAGES = frozenset({"commit", "log", "tag", "notes", "grep", "shortlog", "stash"})
 _CODE_OPTIONS: dict[str, tuple[str, ...]] = {
@@ -59,13 +58,16 @@ _CODE_OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("grep", "rg", "ag", "sed"), ("-e", "--regexp", "--expression")),
     "docker": ("-c", "-m"),
 }
-"""Options whose value is code or a message, and no path."""
+"""Options whose value is code or a message, not a path."""
 _PROMPTED = re.compile(r"\$\{\w+(?:\[[^]]*\])?@P\}")
-"""An expansion that bash expands again, as it does a prompt."""
+"""`${name@P}`: bash expands the value once more, as it does for a prompt."""
 
 
 def rate_command(source: str, where: Site, files: Mapping[str, str] = {}) -> Rating:
-    """The rating of shell source that starts in the workspace, where `files` have these texts; never raises."""
+    """Return the rating of shell source that starts in `where.start`; never raises.
+
+    `files` has the known texts of files, by path.
+    """
     walk, scope = _walked(source, where, files)
     for directory in scope.directories:
         found = place(directory, where.workspace, where)
@@ -75,13 +77,16 @@ def rate_command(source: str, where: Site, files: Mapping[str, str] = {}) -> Rat
 
 
 def files_run(source: str, where: Site, files: Mapping[str, str] = {}) -> frozenset[str]:
-    """The paths of what shell source runs and does not write itself, besides `files`; never raises."""
+    """Return the paths of files that shell source runs or appends to and whose text is not known; never raises.
+
+    Known texts are those in `files` and those that the source itself writes.
+    """
     _, scope = _walked(source, where, files)
     return frozenset(scope.wanted)
 
 
 def files_written(source: str, where: Site) -> dict[str, str]:
-    """The paths of what shell source writes, with the text where it is known, else a mark; never raises."""
+    """Return the text of each file that shell source writes, by path, with marks for unknown text; never raises."""
     _, scope = _walked(source, where, {})
     return {path: scope.files.get(path, ANY) for path in scope.written}
 
@@ -95,9 +100,9 @@ def _walked(source: str, where: Site, files: Mapping[str, str]) -> tuple[Walk, S
 
 
 def rate_input(text: str, where: Site) -> Rating:
-    """The rating of text that is typed into a running program, be it a shell, an editor, or Python; never raises.
+    """Return the rating of text typed into a running program, such as a shell, an editor or Python; never raises.
 
-    Text that no shell reads is not held against it.
+    A syntax error in shell source does not count.
     """
     walk = Walk(where, _rate)
     _guarded(walk, text, lambda source: walk.code(source, Scope(where)))
@@ -109,7 +114,7 @@ def rate_input(text: str, where: Site) -> Rating:
 
 
 def _guarded(walk: Walk, source: str, read: Callable[[str], object]) -> None:
-    """Read source by `read`; what is too much for it is UNKNOWN."""
+    """Call `read` with `source`; add UNKNOWN if the source is too long, too deep or too much."""
     if len(source) > MAX_COMMAND:
         walk.add(unknown("the command is too long to be read"))
         return
@@ -128,7 +133,7 @@ def _guarded(walk: Walk, source: str, read: Callable[[str], object]) -> None:
 
 
 def _rate(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """All rules for one call; returns what it prints where a wrapper knows."""
+    """Apply all rules to one call; return what it prints if a wrapper or interpreter knows that, else None."""
     if call.name in ("<", ">"):
         _rate_redirect(walk, call)
         return None
@@ -203,7 +208,7 @@ def _rate_files(walk: Walk, call: Call, scope: Scope) -> None:
 
 
 def _outputs(call: Call) -> Iterator[str]:
-    """The paths that a call names as what it writes, by the options that most programs have for it."""
+    """Yield the paths that a call names by common options for output files, such as `--output`."""
     for word, after in pairwise((*call.words, "")):
         name, _, value = word.partition("=")
         if name in _OUTPUTS and (value or not after.startswith("-")):
@@ -217,7 +222,7 @@ def _is_known(call: Call) -> bool:
 
 
 def _copy_known(call: Call, scope: Scope) -> None:
-    """What the line wrote before keeps its text under a new name."""
+    """Record the files and programs that a call copies, moves or links, so that their text is known by the new name."""
     if call.name not in ("cp", "mv", "ln", "install"):
         return
     *names, last = options(call.words, "tSmgo", ("target-directory", "suffix", "mode", "owner", "group")).operands or (
@@ -239,7 +244,7 @@ def _copy_known(call: Call, scope: Scope) -> None:
 
 
 def _paths(call: Call) -> list[str]:
-    """The arguments of a call that may be paths."""
+    """Return the arguments of a call that may be paths."""
     if call.name in _TALKERS:
         return []
     found: list[str] = []
@@ -268,7 +273,7 @@ def _paths(call: Call) -> list[str]:
 
 
 def _without_names(call: Call) -> Iterator[str]:
-    """The words of a call; of `jq` without the names and the values that it is given."""
+    """Yield the words of a call; for `jq`, without the names of its variables and the values of `--arg`."""
     words = iter(call.words)
     for word in words:
         if call.name == "jq" and word in ("--arg", "--argjson"):
@@ -321,7 +326,7 @@ def _rate_process(walk: Walk, call: Call, scope: Scope) -> None:
 
 
 _REWRITERS = frozenset({"sed", "perl", "ruby", "dd", "sort", "patch", "ed", "sponge", "truncate"})
-"""Programs that make of a file what nobody can tell before."""
+"""Programs whose changes to a file cannot be predicted."""
 _SERIOUS = (SecurityRisk.HIGH, SecurityRisk.UNKNOWN)
 _OUTPUTS = names("--output --output-file --output-dir --output-document --out --outfile --out-file --outdir --out-dir")
 _WRITES = unknown("a program that no rule knows may write what runs by itself later", ("outside",))
@@ -340,7 +345,7 @@ _TRUSTED = names(
 
 
 def _rate_unknown_wrapper(walk: Walk, call: Call, scope: Scope) -> None:
-    """A program that no rule knows may run what stands in its arguments: what is dangerous there counts."""
+    """Rate commands in the arguments of a program that no rule knows: it may run them. Only `_SERIOUS` risks count."""
     if _is_known(call):
         return
     for word in call.words:

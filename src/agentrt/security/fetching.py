@@ -1,4 +1,4 @@
-"""Where a program that fetches puts what it fetched. Pure."""
+"""Where `curl` and `wget` save what they download. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WGET_LONG = tuple(
 
 
 def fetch_target(call: Call) -> str | None:
-    """The file that a fetched text goes to; None when it is printed."""
+    """Return the file to which a call saves its download; None if it prints it, or is neither `curl` nor `wget`."""
     if call.name == "curl":
         read = options(call.words, CURL_VALUED, CURL_LONG)
         named = read.all("o", "output")

@@ -1,4 +1,4 @@
-"""What commands do to files: deleting, writing, reading, by where the paths lead. Pure."""
+"""Rules for commands that delete, write and read files, by where the paths lead. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DESTRUCTIVE = frozenset({"rm", "rmdir", "unlink", "shred", "srm", "wipe", "tras
 
 
 def rate_deletion(call: Call) -> Iterator[Rating]:
-    """`rm` and its like."""
+    """Rate `rm` and similar programs."""
     if call.name not in _DESTRUCTIVE:
         return
     read = options(call.words, "n" if call.name == "shred" else "", ("iterations", "interactive", "random-source"))
@@ -65,7 +65,7 @@ def _deletion(call: Call, text: str, recursive: bool, forced: bool) -> Rating:
 
 
 def rate_write(call: Call, text: str) -> Rating:
-    """Writing to one path."""
+    """Return the rating of a write to one path."""
     found = call.place(text)
     if reason := disguise(text):
         return unknown(f"{reason} in a path that is written")
@@ -96,11 +96,11 @@ def rate_write(call: Call, text: str) -> Rating:
 
 
 _OTHERS = re.compile(r"/(?:var/(?:mail|log|spool|www)|opt|srv|mnt|media)/")
-"""Places of the system where others write what they like."""
+"""System directories in which other users and programs write."""
 
 
 def rate_read(call: Call, text: str) -> Iterator[Rating]:
-    """Reading one path, or naming it as an argument."""
+    """Rate reading one path, or naming it as an argument."""
     found = call.place(text)
     match secret(text, found.path, call.where):
         case "store":
@@ -121,14 +121,14 @@ def rate_read(call: Call, text: str) -> Iterator[Rating]:
 
 
 def rate_tree(call: Call, text: str) -> Iterator[Rating]:
-    """Reading one path, and all that is below it when it is a directory."""
+    """Rate reading one path, and everything below it if it is a directory."""
     yield from rate_read(call, text)
     if holds_secrets(call.place(text).path, call.where):
         yield medium("searches a whole directory of yours", ("secrets",), ("outside",))
 
 
 def rate_tree_write(call: Call, text: str) -> Rating:
-    """Writing to one path, or anywhere below it when it is a directory."""
+    """Return the rating of a write to one path, or anywhere below it if it is a directory."""
     if holds_secrets(call.place(text).path, call.where):
         return high("writes to a whole directory of yours", ("outside",))
     return rate_write(call, text)
@@ -238,7 +238,7 @@ _SETUID = re.compile(r"[ugoa]*\+[rwxX]*s[rwxXst]*|[ug]*=[rwx]*s\w*|0?[2467][0-7]
 
 
 def rate_mode(call: Call) -> Iterator[Rating]:
-    """`chmod`, `chown`, `chgrp`."""
+    """Rate `chmod`, `chown` and `chgrp`, and the setuid modes of `install`."""
     if call.name == "install":
         modes = options(call.words, "tSmgo", ("mode",)).all("m", "mode")
         if any(_SETUID.fullmatch(mode) for mode in modes):
@@ -270,7 +270,7 @@ def rate_mode(call: Call) -> Iterator[Rating]:
 
 
 def rate_mirroring(call: Call) -> Iterator[Rating]:
-    """`rsync --delete`: what is only at the target is gone afterwards."""
+    """Rate `rsync --delete`: files that are only at the target are gone afterwards."""
     if call.name == "rsync" and any(word.startswith(("--del", "--remove-source")) for word in call.words):
         for text in _targets_of_rsync(call):
             yield _deletion(call, text, True, True)
@@ -281,7 +281,7 @@ _SEARCHERS = frozenset({"grep", "rg", "ag", "ack", "ugrep"})
 
 
 def rate_gathering(call: Call) -> Iterator[Rating]:
-    """Whole home directories or systems that are packed, copied, moved or searched through."""
+    """Rate packing, copying, moving or searching a whole directory with secrets, such as a home directory or `/`."""
     if call.name not in _GATHERERS | _SEARCHERS:
         return
     for text in call.words:
@@ -305,7 +305,7 @@ def _is_path(text: str) -> bool:
 
 
 def rate_moves(call: Call) -> Iterator[Rating]:
-    """`mv`: its sources are gone afterwards."""
+    """Rate `mv`: its sources are gone afterwards."""
     if call.name != "mv":
         return
     read = options(call.words, "tS", ("target-directory", "suffix"))
@@ -326,11 +326,11 @@ def rate_moves(call: Call) -> Iterator[Rating]:
 
 
 def rate_traps(call: Call) -> Iterator[Rating]:
-    """What makes a path lead elsewhere than it says: links to whole directories, archives with absolute names."""
+    """Rate what makes a path lead elsewhere than it says: links out of the workspace, archives with absolute paths."""
     if call.name == "ln":
         operands = options(call.words, "tS", ("target-directory", "suffix")).operands
         for text in operands[:-1]:
-            if not text.startswith(("/", "~")):  # it is read from where the link is
+            if not text.startswith(("/", "~")):  # relative to the link's directory
                 text = f"{operands[-1].rpartition('/')[0] or '.'}/{text}"
             found = call.place(text)
             if found.zone in (Zone.UNKNOWN, Zone.OUTSIDE) or protects(found.path, call.where):
@@ -345,7 +345,7 @@ def rate_traps(call: Call) -> Iterator[Rating]:
 
 
 def rate_secret_output(call: Call) -> Iterator[Rating]:
-    """Secrets among the arguments of a program that prints or keeps them."""
+    """Rate secrets in the arguments of a program, which may print or keep them."""
     if any(SECRET in word for word in call.words):
         yield medium("uses a secret of the environment", ("secrets",))
 
@@ -359,4 +359,4 @@ FILE_RULES: tuple[Callable[[Call], Iterator[Rating]], ...] = (
     rate_traps,
     rate_secret_output,
 )
-"""Rules of what a call does to files, but for what it reads and writes."""
+"""Rules for what a call does to files, except for reading and writing."""

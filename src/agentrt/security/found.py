@@ -1,4 +1,4 @@
-"""What a call may do whose tool does not say it: the paths, addresses and commands among its arguments. Pure."""
+"""Effects of a call whose tool declares none: the paths, addresses and commands found in its arguments. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from ..specs.effects import Effects, FileText, Source
 
 MAX_TEXT = 4096
-"""Characters of the longest text that is looked at as a path or an address."""
+"""Maximum length of a path, after normalising, or of an address, in characters; a longer one is skipped."""
 
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://\S+")
 _PATH = re.compile(r"(?:/|~|\.\.?/|[A-Za-z]:\\)[^\0]*")
@@ -25,10 +25,10 @@ _NAMES = (_NAMES_PATH, _NAMES_ADDRESS, _NAMES_COMMAND, _NAMES_PROGRAM)
 
 
 def found_effects(arguments: msgspec.Raw, *, only_reads: bool) -> Effects:
-    """What the arguments name. A path is one that is written as well, unless the tool `only_reads`; any word may be
-    that of a file that is read.
+    """Return the effects that the arguments suggest.
 
-    Raises `msgspec.DecodeError` when the arguments are not JSON.
+    A path counts as read and, unless the tool `only_reads`, as written. Any other line without a space counts as a
+    file that is read. Raises `msgspec.DecodeError` if the arguments are not JSON.
     """
     reads, writes, addresses, sources = dict[str, None](), dict[str, None](), dict[str, None](), dict[Source, None]()
     for name, text in _given(msgspec.json.decode(arguments)):
@@ -54,7 +54,7 @@ def found_effects(arguments: msgspec.Raw, *, only_reads: bool) -> Effects:
 
 
 def names_effects(arguments: msgspec.Raw, parameters: msgspec.Raw) -> bool:
-    """Whether a call, or the schema of its tool, names a path, an address, a command or a program."""
+    """Return whether a call, or the schema of its tool, names a path, an address, a command or a program."""
     found = found_effects(arguments, only_reads=False)
     if found.writes or found.runs or found.reaches:
         return True
@@ -75,7 +75,7 @@ def _properties(schema: object) -> Iterator[str]:
 
 
 def _given(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """All texts as `texts` gives them, with the names of members that are not the tool's own, and a command in one."""
+    """Yield all texts as `texts` does, but also the keys of nested objects, and a command joined with its arguments."""
     match value:
         case str():
             yield name, value
@@ -95,12 +95,12 @@ def _given(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str,
 
 
 def _apart(name: str) -> str:
-    """A name with its words apart: "baseDir" as "base_Dir"."""
+    """Return a name with its words separated: "base_Dir" for "baseDir"."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
 
 
 def texts(value: object, name: str = "") -> Iterator[tuple[str, str]]:
-    """All texts in a JSON value, however deep, each with the name of the member that it stands in."""
+    """Yield all texts in a JSON value, at any depth, each with the name of its member."""
     match value:
         case str():
             yield name, value

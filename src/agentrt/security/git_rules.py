@@ -1,4 +1,4 @@
-"""What git does by options and settings: it runs more than it says."""
+"""Rules for git: options and settings that run other programs, pushes, and changes outside the workspace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GIT_CODE = re.compile(
 
 
 _CHANGES = frozenset({"clean", "checkout", "switch", "reset", "restore", "rm", "apply", "am", "stash"})
-"""What changes files of the work tree, or takes them away."""
+"""Subcommands that change or remove files of the work tree."""
 
 
 def rate_git(walk: Walk, call: Call, scope: Scope) -> None:

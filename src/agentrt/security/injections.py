@@ -1,4 +1,4 @@
-"""Text that tries to give a model orders. Pure."""
+"""Detection of prompt injections: text that tries to give a model orders. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .rating import Rating
 from .verdicts import high, medium
 
 MAX_TEXT = 256 * 1024
-"""Characters that are searched."""
+"""Maximum number of characters that are searched."""
 
 _WHOSE = (
     r"(?:all|any|every|the|your|my|our|these|those|of|above|previous|prior|preceding|earlier|former"
@@ -37,7 +37,10 @@ _MODES = re.compile(
 
 
 def rate_text(text: str, written: bool = False) -> Rating | None:
-    """The rating of text among an action's arguments; text that is only `written` to a file is MEDIUM at most."""
+    """Return the rating of text in an action's arguments, or None if it looks harmless.
+
+    Text that is only `written` to a file is MEDIUM at most.
+    """
     plain = normalise(text[:MAX_TEXT])
     if _OVERRIDES.search(plain):
         return medium("holds orders for a model") if written else high("holds orders for a model")

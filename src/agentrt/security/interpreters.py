@@ -1,4 +1,4 @@
-"""Programs that run code: shells, and interpreters of other languages. Their code is rated."""
+"""Programs that run code: shells and interpreters of other languages. Their code is rated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PYTHON_MODULES = {"pip": "pip", "pytest": "pytest", "twine": "twine", "ensurepi
 
 
 def shell(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`bash`: with `-c`, with a script, or with its code on the standard input."""
+    """Rate the code that a shell gets from `-c`, from a script file or on standard input."""
     words = list(call.words)
     code = interactive = stdin = False
     while words and words[0][:1] in "-+" and len(words[0]) > 1 and words[0] != "--":
@@ -64,7 +64,7 @@ def _fed(walk: Walk, text: str, scope: Scope) -> str:
 
 
 def sourced(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`source file`: a script in the same shell."""
+    """Rate `source file`: a script in the same shell."""
     if not call.words:
         return ""
     if call.words[0] in ("/dev/stdin", "-", "/dev/fd/0"):
@@ -73,7 +73,7 @@ def sourced(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def script_file(walk: Walk, call: Call, name: str, scope: Scope, python: bool = False) -> str | None:
-    """Run a file. One that the conversation wrote is read; another of the workspace is trusted as far as its name."""
+    """Rate a script file: by its text if that is known, else only by where its path leads."""
     found = call.place(name)
     if found.zone is Zone.UNKNOWN:
         mark = next((mark for mark in (FETCHED, DECODED) if mark in name), None)
@@ -112,7 +112,7 @@ def _content(walk: Walk, call: Call, text: str, scope: Scope, python: bool) -> s
 
 
 def executed(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """A program that is called by its path: perhaps a file that this line wrote."""
+    """Rate a program that is called by its path: it may be a script with known text."""
     found = call.place(call.path)
     _rate_fetched(walk, found, scope)
     text = scope.text_of(found.path)
@@ -124,7 +124,7 @@ def executed(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def python(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`python`: with `-c`, `-m`, a file, or its code on the standard input."""
+    """Rate the code that `python` gets from `-c`, from `-m`, from a file or on standard input."""
     words = list(call.words)
     while words and words[0].startswith("-") and words[0] != "-":
         word = words.pop(0)
@@ -182,7 +182,7 @@ def _serves_outside(call: Call, words: tuple[str, ...]) -> bool:
 
 
 def language(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """Perl, Ruby, Node and others: with code in an option, with a file, or with code on the standard input."""
+    """Rate the code that Perl, Ruby, Node or another interpreter gets from options, a file or standard input."""
     letters = _CODE_LETTERS[call.name]
     if call.name == "node" and call.words[:1] in (("-pe",), ("-ep",)):
         call = msgspec.structs.replace(call, words=("-e", *call.words[1:]))

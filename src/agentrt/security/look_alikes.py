@@ -1,4 +1,4 @@
-"""Letters that look like others, and characters that cannot be seen. Pure."""
+"""Detection of look-alike letters and invisible characters. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NOT_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u300
 
 
 def normalise(text: str) -> str:
-    """`text` in one canonical form (NFKC), without characters that cannot be seen."""
+    """Return `text` in Unicode normal form NFKC, without invisible characters."""
     if text.isascii():
         return text
     return _REORDERING.sub("", _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))).replace("\u200d", "")
 
 
 def disguise(word: str) -> str:
-    """Why `word`, a path or an option, is not what it looks like; empty when it is."""
+    """Return why `word`, a path or an option, is not what it looks like; empty if it is."""
     if word.isascii():
         return ""
     if _INVISIBLE.search(word) or _REORDERING.search(word) or re.search("[ -~]\u200d|\u200d[ -~]", word):
@@ -44,12 +44,15 @@ def disguise(word: str) -> str:
 
 
 def foreign_name(name: str) -> str:
-    """Why `name`, a program's, is not plain; programs are called in ASCII."""
+    """Return why the program name `name` is suspicious: it is not ASCII. Empty otherwise."""
     return "" if name.isascii() else disguise(name) or "a program's name with letters beyond ASCII"
 
 
 def tampering(source: str) -> str:
-    """Why `source` does not read as it runs: characters that reorder it or steer a terminal; empty when it does."""
+    """Return why `source` does not run as it is displayed: characters that reorder it or control a terminal.
+
+    Empty if there are none.
+    """
     if not source.isascii() and _REORDERING.search(source):
         return "characters that change the order of what is shown"
     if _CONTROL.search(source):

@@ -1,4 +1,4 @@
-"""What commands say to a network: where it goes, and what of this machine goes along. Pure."""
+"""Rules for programs that talk to a network: where they connect, and which local content they send. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DROPS = re.compile(
 
 
 def host(text: str) -> str:
-    """The host of a URL or of `user@host:path`, an address in its usual form; empty when there is none."""
+    """Return the host of a URL or of `user@host:path`, an IP address in canonical form; empty if there is none."""
     match = _URL.match(text)
     name = match[2] if match else text.rpartition("@")[2].partition("/")[0]
     name = name if name.startswith("[") or name.count(":") > 1 else name.partition(":")[0]
@@ -38,7 +38,10 @@ def host(text: str) -> str:
 
 
 def _address(name: str) -> str:
-    """`2852039166`, `0xa9fea9fe` and `169.254.43518` all mean one address."""
+    """Return `name` as a canonical IP address; empty if it is none.
+
+    For example, `2852039166`, `0xa9fea9fe` and `169.254.43518` all mean 169.254.169.254.
+    """
     try:
         parsed = ipaddress.ip_address(name)
         mapped = getattr(parsed, "ipv4_mapped", None)
@@ -62,7 +65,7 @@ def _address(name: str) -> str:
 
 
 def rate_destination(text: str) -> Rating:
-    """Talking to where `text`, a URL or a host, leads."""
+    """Return the rating of a connection to `text`, a URL or a host."""
     if DATA in text or SECRET in text:
         return high(
             "sends local content to a network", ("network", *(("secrets",) if SECRET in text else ())), ("web",)
@@ -94,7 +97,7 @@ def _curl(call: Call) -> Iterator[Rating]:
 
 
 def _is_local(call: Call) -> bool:
-    """Whether all goes to this machine, and nothing leads it on from there."""
+    """Return whether `curl` only talks to this machine, and no proxy, redirect or config file leads it elsewhere."""
     read = options(call.words, CURL_VALUED, CURL_LONG)
     led_on = read.has("x", "proxy", "resolve", "connect-to", "L", "location", "next", ":", "K", "config", "preproxy")
     proxied = any(name.lower().endswith("_proxy") for name, _ in call.environment)
@@ -148,7 +151,7 @@ def _data(call: Call, texts: tuple[str, ...], sign: str) -> Iterator[Rating]:
 
 
 def rate_url(call: Call, text: str) -> Iterator[Rating]:
-    """Fetching what a URL, or a host, leads to."""
+    """Rate fetching from a URL or a host."""
     text = re.sub(r"(?i)^[<\s]*(?:url:\s*)?", "", text).rstrip()
     if text.lower().startswith("file:"):
         path = re.sub(r"(?i)^file:(?://[^/?#]*)?", "", text)
@@ -250,7 +253,7 @@ def _ssh(call: Call) -> Iterator[Rating]:
 
 
 def _names(call: Call) -> Iterator[Rating]:
-    """Programs whose arguments are hosts or URLs: what is worked into them leaves the machine."""
+    """Rate programs whose arguments are hosts or URLs: local content in these leaves the machine."""
     for text in call.words:
         if not text.startswith("-"):
             if DATA in text or SECRET in text:
@@ -350,13 +353,13 @@ _RULES: dict[str, Callable[[Call], Iterator[Rating]]] = {
     ),
 }
 _OWN = frozenset({"curl", "wget", "rsync", "http"})
-"""Programs whose rules also know when they talk to this machine only."""
+"""Programs whose own rules also cover connections to this machine only."""
 _CAPTURES = {"tcpdump": ("cr", "ASXenqtvx"), "tshark": ("ORTYcer", "2Vnqx")}
-"""Options that read a capture and print it, with a value and without: others write it, run code or listen."""
+"""Options, with a value and without, that read a capture file and print it. Others write one, run code or listen."""
 
 
 def rate_network(call: Call) -> Iterator[Rating]:
-    """What network rules say of a call."""
+    """Rate a call by the network rules."""
     rule = _RULES.get(call.name)
     if rule is not None:
         yield from rule(call)
@@ -373,7 +376,7 @@ def _reads_capture(call: Call) -> bool:
 
 
 def stays_here(call: Call) -> bool:
-    """Whether a program for networks talks to this machine only, or only reads what was captured before."""
+    """Return whether a network program only talks to this machine, or only reads a capture file."""
     if call.name in _CAPTURES:
         return _reads_capture(call)
     if call.name == "rsync":

@@ -1,4 +1,4 @@
-"""Code that hides in options of programs that are harmless by themselves."""
+"""Rules for options that make otherwise harmless programs run code."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _hidden(walk: Walk, call: Call, scope: Scope) -> None:
 
 
 def _editor(walk: Walk, call: Call, scope: Scope) -> None:
-    """`vim -c '!command'`, `ed` with a `!`, `gdb -ex 'shell ...'`."""
+    """Rate what editors, debuggers and clients run: `vim -c '!command'`, `ed` with a `!`, `gdb -ex 'shell ...'`."""
     texts = list(call.words)
     if (
         call.name in ("ed", "ex", "vim", "gdb", "lldb", "mail", "less", "ftp", "sqlite3", "psql", "mysql")
@@ -193,7 +193,7 @@ def _docker(walk: Walk, call: Call, scope: Scope) -> None:
     sources += [match[1] for text in read.all("mount") if (match := re.search(r"(?:source|src)=([^,]+)", text))]
     for source in sources:
         if re.fullmatch(r"[\w.-]*", source) and source not in (".", ".."):
-            continue  # a volume's name
+            continue  # the name of a volume
         found = call.place(source)
         if found.zone not in (Zone.INSIDE, Zone.SCRATCH):
             walk.add(high("gives a container the machine", ("outside",)))
@@ -226,7 +226,7 @@ CHECKS: dict[str, Check] = {
 
 
 def rate_options(walk: Walk, call: Call, scope: Scope) -> None:
-    """What a program's options make it run."""
+    """Rate what a program's options make it run."""
     check = CHECKS.get(call.name)
     if check is not None:
         check(walk, call, scope)

@@ -1,4 +1,4 @@
-"""What a program prints, where that can be told without running it: constants, decoders, names of places. Pure."""
+"""Prediction of what a program prints, without running it: constants, decoded text, paths. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SILENT = names(
 )
 _HOOKS = names("conda mamba pyenv rbenv nodenv direnv brew starship zoxide mise fnm ssh-agent dircolors opam")
 _HOOK_WORDS = names("init hook shellenv shell.bash shell.zsh -s -b env activate")
-"""Programs that print settings for the shell, which are taken on trust as the programs are."""
+"""Subcommands and options with which `_HOOKS` print shell settings. Their output is trusted, as the programs are."""
 _FACTS = names(
     "date uname nproc id whoami hostname arch seq wc tput lsb_release sw_vers getconf groups tty uptime jobs "
     "ls basename_ stat du df free ps pgrep pidof lsof dpkg rpm expr bc md5sum sha1sum sha256sum cksum "
@@ -39,7 +39,7 @@ _ESCAPED = re.compile(r"%(?:%|[-+ #0]*(?:\*|\d+)?(?:\.\d+)?([a-zA-Z]))")
 
 
 def output(call: Call, scope: Scope) -> str:
-    """The text that `call` prints; marks stand for what is not known of it."""
+    """Return the text that `call` prints; marks stand for unknown parts."""
     made = _MAKERS.get(call.name)
     if made is not None:
         return made(call, scope)[:MAX_TEXT]
@@ -68,14 +68,14 @@ def output(call: Call, scope: Scope) -> str:
 
 
 def changed(text: str) -> str:
-    """What is known of text after a program that edits it: its origin, no more."""
+    """Return what is known of text after a program edited it: only a mark for its origin."""
     if known(text):
         return DECODED if text.strip() else text
     return next((mark for mark in (FETCHED, SECRET, DECODED, ANY, DATA) if mark in text), FACT)
 
 
 def _source(call: Call, scope: Scope) -> str:
-    """The text that a filter reads: its files, or what is piped in."""
+    """Return the text that a filter reads: its files, or else standard input."""
     names = [word for word in call.words if not word.startswith("-") or word == "-"]
     if call.name in ("grep", "rg", "sed", "awk", "perl", "jq", "yq", "tr", "tee", "cut"):
         names = names[1:] if call.name in ("grep", "rg", "sed", "awk", "jq", "yq") else []
@@ -150,7 +150,7 @@ def _base64(call: Call, scope: Scope) -> str:
 
 
 def decoded(text: str) -> str:
-    """Base64 text decoded, or the mark of decoded text."""
+    """Return Base64 text decoded, or `DECODED` if that fails."""
     try:
         return base64.b64decode(re.sub(r"[^A-Za-z0-9+/]", "", text) + "===").decode("utf-8")
     except (ValueError, binascii.Error):
@@ -186,7 +186,7 @@ def _tr(call: Call, scope: Scope) -> str:
 
 
 def _letters(text: str) -> str | None:
-    """The set that an argument of `tr` means; None for one that is not understood."""
+    """Return the characters of a set, an argument of `tr`; None if it is not understood."""
     text = decode_ansi(text)
     for name, letters in (
         ("[:lower:]", "abcdefghijklmnopqrstuvwxyz"),
@@ -255,7 +255,10 @@ def _find(call: Call, scope: Scope) -> str:
 
 
 def search(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """Where `find` starts, and the last part of what it finds; empty when the start itself is among it."""
+    """Return where `find` starts, and a pattern for the names that it finds.
+
+    The pattern is empty if `find` may find a start directory itself.
+    """
     rest = [word for word in words if word not in ("-H", "-L", "-P")]
     count = next((i for i, word in enumerate(rest) if word.startswith(("-", "(", "!"))), len(rest))
     roots = tuple(rest[:count]) or (".",)
@@ -280,18 +283,18 @@ def search(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
 
 
 _LISTS = re.compile(r"-[a-zA-Z]*[lL][a-zA-Z]*|--files-with(?:out)?-match(?:es)?")
-"""Options of `grep` with which it tells the names of files."""
+"""Options with which `grep` prints names of files."""
 
 
 def _listed(call: Call) -> str:
-    """Names of files that are among those searched, or below."""
+    """Return a pattern for the names of files below each searched path."""
     operands = [word for word in call.words if not word.startswith("-")]
     below = operands if any(word in ("-e", "-f", "--regexp", "--file") for word in call.words) else operands[1:]
     return "".join(f"{word.rstrip('/')}/*\n" for word in below or ["."])
 
 
 def _ls(call: Call, scope: Scope) -> str:
-    """Names of files: any that are in the directories."""
+    """Return a pattern for the names in each listed directory."""
     if any(word.startswith("-") and "l" in word for word in call.words):
         return FACT
     found = [word for word in call.words if not word.startswith("-")] or ["."]

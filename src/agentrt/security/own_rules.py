@@ -1,6 +1,6 @@
-"""What belongs to the runtime itself: an agent that asks its server, or uses its library, could answer for a person.
+"""Rules for access to the runtime itself: an agent that calls its server or uses its library could answer for a person.
 
-No wall, as no rule is: the server asks for a token or a key. Pure.
+Like all rules, these are no security boundary: the server requires a token or a key. Pure.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _TALKS = names(
     "curl wget http https httpie xh nc ncat netcat socat telnet openssl websocat wscat ab wrk hey siege k6 lynx w3m"
     " links python perl ruby node php lua deno bun java go tclsh expect bash sh"
 )
-"""Programs that may talk to a server; others only name its address, as `grep` does."""
+"""Programs that may talk to a server. Others, such as `grep`, only name its address."""
 _SERVER = high("asks the server that runs this conversation", ("network",))
 USES_LIBRARY = high("uses agentrt, and may change conversations, rules and keys")
 
 
 def rate_own(call: Call) -> Iterator[Rating]:
-    """A request to the server that runs the conversation."""
+    """Rate a call that may be a request to the server that runs the conversation."""
     if call.where.own.ports and call.name in _TALKS:
         yield from rate_requests(" ".join((call.name, *call.words, call.stdin or "")), call.where)
 
 
 def rate_requests(text: str, where: Site) -> Iterator[Rating]:
-    """What names the address of the server."""
+    """Rate text that names the address of this server."""
     if where.own.ports and _address(where.own.ports).search(text):
         yield _SERVER
 

@@ -1,4 +1,4 @@
-"""Programs that fetch code and run or install it, by where they are told to take it from. Pure."""
+"""Rules for programs that fetch code and run or install it, by where the code comes from. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .rating import Rating
 from .verdicts import high, unknown
 
 _PLACE = re.compile(r"(?:[\w.-]+\s*@\s*)?(?:git\+)?(?:https?|ssh|git|ftp)://|(?:github|gitlab|bitbucket|gist):|git@")
-"""A place of one's own, and not a name that a registry knows."""
+"""A URL or a repository, in contrast to a package's name in a registry."""
 
 _REGISTRY = re.compile(
     r"https://(?:(?:test\.)?pypi\.org|registry\.npmjs\.org|registry\.yarnpkg\.com|crates\.io)(?:/|$)"
@@ -23,13 +23,13 @@ _INSTALL = names("install add i download wheel get require sync")
 
 
 def rate_unread(call: Call) -> Iterator[Rating]:
-    """Code of a build tool's own language."""
+    """Rate code in a build tool's own language."""
     if call.name == "cmake" and "-P" in call.words:
         yield unknown("runs code that no rule reads")
 
 
 def rate_packages(call: Call) -> Iterator[Rating]:
-    """What runs or is installed from a place that is named by the call itself."""
+    """Rate running or installing code from a URL or repository that the call names."""
     operands = [word for word in call.words if not word.startswith("-")]
     places = [word for word in call.words if _PLACE.match(word.partition("=")[2] or word) and not _REGISTRY.match(word)]
     first = operands[0] if operands else ""

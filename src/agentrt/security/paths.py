@@ -1,4 +1,4 @@
-"""Where a path leads, by its letters alone: symbolic links cannot be known. Pure."""
+"""Where a path leads, judged by its text alone: symbolic links are not known. Pure."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class Zone(StrEnum):
     SCRATCH = "scratch"
     """Below a directory for temporary files."""
     STREAM = "stream"
-    """No file: /dev/null, the standard streams, the terminal."""
+    """Not a file: /dev/null, the standard streams, the terminal."""
     DEVICE = "device"
     SOCKET = "socket"
     """/dev/tcp and /dev/udp of bash: a network."""
     SYSTEM = "system"
-    """What belongs to the machine: programs, their settings, the kernel's files."""
+    """Files of the machine: programs, their settings, the kernel's files."""
     OUTSIDE = "outside"
-    """What belongs to people: everything else."""
+    """Everything else: files of people."""
     UNKNOWN = "unknown"
     """A path that is only known when the command runs."""
 
 
 class Site(msgspec.Struct, frozen=True):
-    """Where an agent works: the absolute paths of its workspace and of the home directory ("/~" when not known).
+    """Where an agent works: the absolute paths of its workspace and of the home directory ("/~" if not known).
 
-    `start` is the directory in which a command line begins, or a mark when nobody knows it.
+    `start` is the directory in which a command starts, or a mark if that is not known.
     """
 
     workspace: str
@@ -47,7 +47,7 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A path, made absolute where it can be, and its part of the file system."""
+    """A path, made absolute if possible, and its zone."""
 
     path: str
     zone: Zone
@@ -63,26 +63,26 @@ _HOMES = re.compile(r"/(?:home|Users)/[^/]+|/root")
 
 
 def site(workspace: str, start: str | None, own: Own = Own()) -> Site:
-    """What the workspace's path tells; the home directory is known only when the workspace is in it."""
+    """Return the site of a workspace. The home directory is known only if the workspace is in it."""
     root = normal(workspace)
     match = _HOMES.match(root)
     return Site(root, match[0] if match else "/~", ANY if start is None else normal(start), own)
 
 
 def normal(path: str) -> str:
-    """`path` without empty parts, `.` and `..`."""
+    """Return `path` without empty parts, `.` and `..`."""
     path = normpath(path)
     return path[1:] if path.startswith("//") else path
 
 
 def within(path: str, directory: str) -> bool:
-    """Whether `path` is `directory` or below it; both are normal."""
+    """Return whether `path` is `directory` or below it; both must be normal."""
     return directory == "/" or path == directory or path.startswith(directory + "/")
 
 
 @lru_cache(maxsize=512)
 def place(text: str, directory: str, where: Site) -> Place:
-    """Where `text` leads from `directory`, `~` resolved."""
+    """Return where `text` leads from `directory`, with `~` resolved."""
     if text == "~" or text.startswith("~/"):
         text = where.home + text[1:]
     elif text.startswith("~"):
@@ -111,7 +111,7 @@ def _zone(path: str, where: Site) -> Zone:
 
 
 def in_store(path: str, where: Site) -> bool:
-    """Whether what stands at `path` is the runtime's: its logs, rules and keys. A workspace in the store is not."""
+    """Return whether `path` belongs to the runtime: its logs, rules and keys. A workspace inside a store does not."""
     for store in where.own.stores:
         if within(path, store):
             return not (within(where.workspace, store) and within(path, where.workspace))
@@ -119,7 +119,9 @@ def in_store(path: str, where: Site) -> bool:
 
 
 def protects(path: str, where: Site) -> bool:
-    """Whether the workspace, a home directory or a whole system is at or below `path`: it must never be deleted."""
+    """Return whether `path` must never be deleted: it is or contains the workspace, a home directory or a store, or it
+    is a top-level directory.
+    """
     return (
         within(where.workspace, path)
         or within(where.home, path)
@@ -130,7 +132,7 @@ def protects(path: str, where: Site) -> bool:
 
 
 def holds_secrets(path: str, where: Site) -> bool:
-    """Whether keys, settings or a store are below a directory, which has a name that says nothing of them."""
+    """Return whether a directory contains keys, settings or a store although its name does not say so."""
     wide = path in ("/", "/home", "/etc", "/Users", "/root", where.home) or bool(_HOMES.fullmatch(path))
     wide = wide or path.endswith("/.config") or any(within(store, path) for store in where.own.stores)
     return wide and not within(path, where.workspace)
@@ -179,12 +181,12 @@ _GUESSED = (
 
 
 _KEYS = ("id_rsa", "id_ed25519", ".netrc", ".git-credentials", ".pgpass")
-"""Names of keys, wherever they stand, that a pattern may be for."""
+"""Names of key files that a glob pattern may match in any directory."""
 
 
 @lru_cache(maxsize=512)
 def secret(text: str, path: str, where: Site) -> str:
-    """How secret what stands at `path`, or is named in `text`, is: "store", "credentials", "settings" or ""."""
+    """Return how secret the file at `path`, or a file named in `text`, is: "store", "credentials", "settings" or ""."""
     if in_store(path, where):
         return "store"
     for candidate in (text, path):
@@ -207,7 +209,10 @@ def secret(text: str, path: str, where: Site) -> str:
 
 
 def _matches(parts: list[str], names: list[str]) -> bool:
-    """Whether a pattern covers the start of a path, with a part that is hidden or a system's own; `*` alone is none."""
+    """Return whether a glob pattern matches a path, or matches a hidden directory above it by a wildcard.
+
+    A wildcard does not match a leading dot.
+    """
     pairs = list(zip(parts, names, strict=False))
     if not all(fnmatchcase(name, part) and (part[:1] == name[:1] or name[:1] != ".") for part, name in pairs):
         return False
@@ -232,14 +237,14 @@ _TELLS = re.compile(r"/\.(?:openhands|agents)(?:/|$)", re.IGNORECASE)
 
 
 def is_memory(found: Place) -> bool:
-    """Whether what is written there is told to the agents of later conversations, wherever that is: memories, skills,
-    and agents.
+    """Return whether agents of later conversations are told what is written there: memories, skills and agents, in any
+    directory.
     """
     return bool(_TELLS.search(found.path))
 
 
 def persists(found: Place, where: Site) -> bool:
-    """Whether what is written there runs by itself later: start files, services, scheduled jobs, hooks of git."""
+    """Return whether what is written there runs by itself later: startup files, services, scheduled jobs, git hooks."""
     if _HOOKS.search(found.path):
         return True
     inside = found.zone is Zone.INSIDE and not within(where.home, where.workspace)
@@ -247,5 +252,5 @@ def persists(found: Place, where: Site) -> bool:
 
 
 def clean(text: str) -> str:
-    """`text` for a person: a mark becomes an ellipsis."""
+    """Return `text` for a person to read: `FACT` becomes "#", any other mark an ellipsis."""
     return "".join("…" if letter in MARKS and letter != FACT else letter.replace(FACT, "#") for letter in text)

@@ -1,4 +1,4 @@
-"""What programs do by their name, subcommand and options: one row each. Pure."""
+"""Table of ratings by program, subcommand and options. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from .verdicts import high, low, medium, unknown
 
 
 class Row(msgspec.Struct, frozen=True):
-    """`programs` with one of `commands` (words in order, "" for none), and one of `flags` if there are any."""
+    """The rating of `programs` with one of `commands` and, if there are `flags`, one of these.
+
+    A command is a sequence of words; an empty one matches every call.
+    """
 
     programs: tuple[str, ...]
     commands: tuple[tuple[str, ...], ...]
@@ -73,7 +76,7 @@ ROWS = (
          unknown("runs code that no rule reads"),
          "-e --eval -eval --execute -execute -c -Command -command -EncodedCommand -enc -g --goal -x"),
     _row("m4", "", unknown("runs code that no rule reads")),
-    # this runtime itself: its rules, its keys, and what it keeps
+    # this runtime itself: its rules, its keys and its stores
     _row("agentrt", "", high("changes what agents may do, or what was done")),
     _row("agentrt", "", low("shows conversations"), "show list search verify --help --version"),
     # secrets
@@ -250,7 +253,7 @@ _LISTS = {"env": 1, "printenv": 1}
 
 
 def rate_by_table(call: Call) -> Iterator[Rating]:
-    """What the table says of a call; rows that say "LOW" with flags replace the others."""
+    """Yield the ratings of the rows that match a call; matching LOW rows with flags replace all others."""
     rows = _INDEX.get(call.name) or _INDEX.get(call.name.partition(".")[0] if call.name.startswith("mkfs") else "")
     if not rows:
         return
@@ -281,13 +284,13 @@ def _same(wanted: str, flag: str) -> bool:
     if flag == wanted or (wanted.startswith("--") and flag.startswith(wanted + "=")):
         return True
     if wanted.startswith("--") and len(flag) > 3 and wanted.startswith(flag):
-        return True  # git and others let long options be shortened
+        return True  # git and others accept abbreviated long options
     short = len(wanted) == 2 and wanted[0] == "-" and wanted[1] != "-"
     return short and flag[:1] == "-" and flag[1:2] not in ("", "-") and wanted[1] in flag[1:]
 
 
 def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
-    """Operands, options (with their value joined by `=` as well), and whether options stood before the operands."""
+    """Return operands, options (long ones also joined to the next word by `=`), and whether an option comes first."""
     operands: list[str] = []
     flags: list[str] = []
     moved = False

@@ -1,4 +1,4 @@
-"""Python code, read by its syntax tree: what it runs, deletes, reads and sends. Nothing of it is run."""
+"""Ratings of Python code by its syntax tree: what it runs, deletes, reads and sends. The code is never run."""
 
 from __future__ import annotations
 
@@ -38,16 +38,17 @@ if TYPE_CHECKING:
     from .shell_walk import Walk
 
 MAX_CODE = 40_000
-"""Characters of Python that are read."""
+"""Maximum length of Python code, in characters; longer code is UNKNOWN."""
 _URL = re.compile(r"https?://[^\s'\"]+")
 _HOST = re.compile(r"https?://|[\w-]+(?:\.[\w-]+)+\Z|\[?[0-9a-fA-F:]+:[0-9a-fA-F:]*\]?\Z")
 UNREADABLE = "what it runs is only known when it runs"
 
 
 def rate_python(walk: Walk, code: str, scope: Scope, lines: bool = False) -> None:
-    """Rate what `code` would do. What this Python does not read another may run: UNKNOWN, if it names what does harm.
+    """Rate what `code` would do.
 
-    With `lines` it is something that may be Python, and what is not counts for nothing.
+    Code that this Python version cannot parse may run in another: it is UNKNOWN if it names something dangerous. With
+    `lines`, the code may be no Python at all, and a syntax error does not count.
     """
     if len(code) > MAX_CODE:
         walk.add(unknown("too much code to read"))
@@ -56,7 +57,7 @@ def rate_python(walk: Walk, code: str, scope: Scope, lines: bool = False) -> Non
     if not settled(code):
         walk.add(unknown(UNREADABLE))
     for line in re.findall(r"(?m)^\s*!(.*)", code):
-        walk.code(line, scope.copy())  # of a notebook
+        walk.code(line, scope.copy())  # a shell command in a notebook
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -77,7 +78,7 @@ def _by_pattern(walk: Walk, code: str) -> None:
 
 
 class _Reader:
-    """One code being read: the names that it imports, and the constants that it gives names to."""
+    """The state of reading one piece of code: its names and constants, and what was found so far."""
 
     def __init__(self, walk: Walk, scope: Scope, code: str) -> None:
         self._walk, self._scope, self._code = walk, scope, code
@@ -85,7 +86,7 @@ class _Reader:
         self._fold, self._dotted = self._values.fold, self._values.dotted
         self._network = self._reads = self._shells = False
         self._here = self._away = False
-        """Whether it talks to this machine, and to another."""
+        """Whether the code talks to this machine, and whether to another."""
 
     def read(self, tree: ast.AST) -> None:
         nodes = list(ast.walk(tree))
@@ -129,7 +130,7 @@ class _Reader:
             self._imports(module)
 
     def _imports(self, module: str) -> None:
-        """A module of the directory is run, too; only what is HIGH there counts."""
+        """Rate an imported module of the current directory, as it is run too; only HIGH ratings count."""
         for directory in self._scope.directories:
             for name in (f"{module}.py", f"{module}/__init__.py"):
                 path = place(name, directory, self._walk.where).path
@@ -139,7 +140,7 @@ class _Reader:
                     keep(self._walk, (SecurityRisk.HIGH,), partial(rate_python, self._walk, text, self._scope.copy()))
 
     def _handed_on(self, node: ast.Name | ast.Attribute) -> None:
-        """What runs commands may be called by another name, or by what it is given to."""
+        """Rate a function that runs commands and is passed on without a call: other code may call it."""
         name = self._dotted(node)
         if name in SHELL or name in COMMANDS or EXEC.fullmatch(name) or re.fullmatch(RUNNER, name):
             self._walk.add(unknown("hands on what runs commands"))
@@ -198,7 +199,7 @@ class _Reader:
             self._network = True
 
     def _destinations(self, node: ast.Call) -> None:
-        """Note where a call leads, as far as its arguments tell."""
+        """Note whether a call talks to this machine or to another, as far as its arguments tell."""
         given = [*node.args[:2], *(k.value for k in node.keywords if k.arg in ("url", "host", "base_url", "address"))]
         for number, argument in enumerate(given):
             to = argument.elts[0] if isinstance(argument, (ast.Tuple, ast.List)) and argument.elts else argument
@@ -265,7 +266,7 @@ class _Reader:
             self._touches(path, last.startswith(("write", "touch")))
 
     def _puts(self, node: ast.Call, last: str) -> None:
-        """What is unpacked, fetched or moved to a path, which is the last argument."""
+        """Rate the path to which a call unpacks, downloads or moves something."""
         given = node.args[1:2] if last == "urlretrieve" else node.args[:1]
         given = given or [k.value for k in node.keywords if k.arg in ("path", "filename", "target")]
         if given:
@@ -282,7 +283,7 @@ class _Reader:
         self._touches(path, any(letter in mode for letter in "wax+"))
 
     def _touches(self, path: str, writes: bool) -> None:
-        """A path that is not known is let pass: scripts in files are not read either."""
+        """Rate reading or writing a path. An unknown path passes: most scripts in files are not read either."""
         self._reads = self._reads or not writes
         if settled(path) and "\0" not in path:
             self._walk.run(("touch" if writes else "cat", "--", path), self._scope.copy(), plain=True)

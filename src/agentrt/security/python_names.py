@@ -1,4 +1,4 @@
-"""Names of Python that run, delete, send or show something. Data only."""
+"""Python names that run, delete, send or show something. Data only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that Python code gives to things, and the texts that its expressions are. Nothing of it is run."""
+"""`Values`: resolves names in Python code, and folds its expressions to text. The code is never run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _IMPORTS = ("__import__", "importlib.import_module", "builtins.__import__")
 
 
 class Values:
-    """Of one code: what it imports, and the constants and lists that it gives names to."""
+    """The imports of one piece of code, and its named constants and lists."""
 
     def __init__(self) -> None:
         self.modules: set[str] = set()
-        """What the code imports, by its first name."""
+        """The top-level names of the imported modules."""
         self.lists: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, str] = {}
         self._stars: list[str] = []
@@ -50,7 +50,7 @@ class Values:
                 self._constants[name] = folded if name not in self._constants else _one(self._constants[name], folded)
 
     def dotted(self, node: ast.AST) -> str:
-        """The full name of what an expression means, imports and `getattr` resolved."""
+        """Return the full dotted name of an expression, with imports and `getattr` resolved."""
         match node:
             case ast.Name(id=name):
                 return self._names.get(name) or self._of_a_star(name)
@@ -72,7 +72,7 @@ class Values:
         return isinstance(value, ast.Call) and self.dotted(value.func) in ("getattr", *_IMPORTS, *self._names.values())
 
     def _of_a_star(self, name: str) -> str:
-        """The full name of what may have come with all of a module."""
+        """Return the full name of `name` if it may come from a `*` import, else `name`."""
         for module in self._stars:
             full = f"{module}.{name}"
             talks = NETWORK.match(full) and not hasattr(builtins, name)
@@ -81,7 +81,7 @@ class Values:
         return name
 
     def fold(self, node: ast.AST | None, depth: int = 0) -> str:
-        """The text that an expression is, with marks for what is not known of it."""
+        """Return the value of an expression as text; marks stand for unknown parts."""
         if depth > 20 or node is None:
             return ANY
         match node:

@@ -1,4 +1,4 @@
-"""`Rating`: what there is to know of an action before it runs; `Scene`: where it would."""
+"""`Rating`: the risk of an action before it runs; `Scene`: the context that the rating depends on."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ..specs.given import Given
 
 
 class Own(msgspec.Struct, frozen=True):
-    """What belongs to the runtime: the absolute paths of its `stores`, and the ports on which it serves."""
+    """The runtime's own resources: the absolute paths of its `stores`, and the `ports` on which it serves."""
 
     stores: tuple[str, ...] = ()
     ports: tuple[int, ...] = ()
 
 
 class Scene(msgspec.Struct, frozen=True):
-    """Where an action takes place, and what it does: the workspace, and the directory in which its commands run.
+    """The context of an action, and its declared effects.
 
-    That is an absolute path; None where it is only known when the action runs. `files` are the texts of scripts that it
-    runs and that were written since the conversation began, by their paths. `own` is what no agent should touch.
-    `effects` is what its tool says that it does; None where the tool does not say, and `only_reads` whether such a tool
-    declares that it changes nothing, here or elsewhere.
+    `directory` is the absolute path in which its commands start; None if it is only known when the action runs.
+    `files` has the known texts of files that it runs, by path: those that the conversation wrote or that changed
+    recently. `own` is what no agent should touch. `effects` is None if the tool declares none; `only_reads` says
+    whether such a tool declares that it changes nothing, here or elsewhere.
     """
 
     workspace: Workspace
@@ -35,7 +35,9 @@ class Scene(msgspec.Struct, frozen=True):
 
 
 class Rating(Given, frozen=True):
-    """How dangerous an action is, and why; where its effect goes, and what nobody vouches for its result will hold."""
+    """The risk of an action, with a reason; the sinks of its effects, and the labels of untrusted content that its
+    result may contain.
+    """
 
     risk: SecurityRisk
     reason: str = ""

@@ -24,10 +24,10 @@ _KEY = re.compile(r"(?i)C-[a-z]|UP|DOWN|RIGHT|LEFT|HOME|END|PGUP|PGDN|TAB|ESC|BS
 
 
 def rate_action(action: ActionEvent, scene: Scene) -> Rating:
-    """The rating of an action by what its tool says that it does, or by what its arguments name.
+    """Return the rating of an action by the effects that its tool declares, or else by those found in its arguments.
 
-    An action whose tool does not say is UNKNOWN at least, unless the tool declares that it only reads. Raises
-    `msgspec.DecodeError` when the arguments are not JSON.
+    If the tool declares no effects, the rating is at least UNKNOWN, unless the tool declares that it only reads.
+    Raises `msgspec.DecodeError` if the arguments are not JSON.
     """
     where, effects = _site(scene), _effects(action, scene)
     call = Call(action.tool_name, (), where.workspace, where)
@@ -43,7 +43,7 @@ def rate_action(action: ActionEvent, scene: Scene) -> Rating:
 
 
 def scripts(action: ActionEvent, scene: Scene) -> frozenset[str]:
-    """The paths of what a command runs, and that `scene` has no text of."""
+    """Return the paths of the files that an action's commands run or append to and whose text is not in `scene`."""
     commands = [_command(source) for source in _effects(action, scene).sources if not source.typed]
     if not commands:
         return frozenset()
@@ -53,7 +53,7 @@ def scripts(action: ActionEvent, scene: Scene) -> frozenset[str]:
 
 
 def written(action: ActionEvent, scene: Scene) -> dict[str, str]:
-    """The paths of what an action writes, with the text where it is known, else one that nobody can read."""
+    """Return the text of each file that an action writes, by path; marks stand for what is not known of a text."""
     where, effects = _site(scene), _effects(action, scene)
     found = {normal(_rooted(file.path, where)): ANY if file.text is None else file.text for file in effects.files}
     for command in (_command(source) for source in effects.sources if not source.typed):
@@ -74,17 +74,17 @@ def _site(scene: Scene) -> Site:
 
 
 def _rooted(path: str, where: Site) -> str:
-    """A path of an action; one that is relative is so to the workspace."""
+    """Return an action's path, with the workspace before it if it is relative."""
     return path if path.startswith(("/", "~")) else f"{where.workspace}/{path}"
 
 
 def _command(source: Source) -> str:
-    """The shell command that runs a program."""
+    """Return the shell command that runs a program."""
     return source.text if source.language == "shell" else f"python3 -c {shlex.quote(source.text)}"
 
 
 def _rate_source(source: Source, where: Site, scene: Scene) -> Rating:
-    from .command_rules import rate_command, rate_input  # their patterns take 50 ms to compile: not at every start
+    from .command_rules import rate_command, rate_input  # takes 50 ms to compile its patterns: not at every start
 
     if not source.text.strip():
         return low("waits")
@@ -103,7 +103,7 @@ def _rate_address(call: Call, address: str) -> Iterator[Rating]:
 
 
 def _rate_texts(action: ActionEvent, effects: Effects, *, certain: bool) -> Iterator[Rating]:
-    """Orders for a model among the texts of a call; less is at stake where a tool that is known writes them down."""
+    """Rate texts of a call that give a model orders: MEDIUM at most if its tool declares effects and runs nothing."""
     run = [source.text for source in effects.sources]
     for text in run or [text for _, text in texts(msgspec.json.decode(action.arguments))]:
         if (found := rate_text(text, written=certain and not run)) is not None:

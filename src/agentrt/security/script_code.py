@@ -1,4 +1,4 @@
-"""Code in Perl, Ruby, JavaScript, PHP, awk and their like, read by a few patterns."""
+"""Ratings of code in Perl, Ruby, JavaScript, PHP, awk and similar languages, by a few patterns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STARTS = re.compile(
 )
 _TICK = re.compile(r"(?<![\w$])(`)|\bqx\s*([({/|\[])|%x([({\[<|!])")
 _CLOSING = {"(": ")", "{": "}", "[": "]", "<": ">"}
-"""What ends a command in its own quotes, where that is another character."""
+"""Closing delimiters of quoted commands that differ from the opening ones."""
 _PIPED = re.compile(r"\|\s*getline|\|\s*\"([^\"]{1,1000})\"|\"([^\"]{1,1000})\"\s*\|\s*getline|print\s*\|\s*(\S+)")
 _NETWORK = re.compile(
     r"https?\.(?:get|request)|\bfetch\s*\(|Net::HTTP|LWP::|HTTP::Tiny|IO::Socket|TCPSocket|TCPServer|\bsocket\b|open-uri|URI\.open"
@@ -68,7 +68,7 @@ _TEXT = re.compile(r"(['\"`])((?:\\.|(?!\1).)*)\1", re.DOTALL)
 
 
 def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
-    """Rate `code` of another language than the shell and Python."""
+    """Rate `code` in a language other than shell and Python."""
     if not settled(code):
         if FETCHED in code or DECODED in code:
             walk.add(high("runs what it fetches" if FETCHED in code else "runs decoded text"))
@@ -133,7 +133,7 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
 
 
 def _ticked(code: str) -> Iterator[str]:
-    """What stands in the quotes of a command."""
+    """Yield the commands in backquotes, `qx` and `%x`."""
     place = 0
     while match := _TICK.search(code, place):
         opening = match[1] or match[2] or match[3]

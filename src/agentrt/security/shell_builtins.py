@@ -1,4 +1,4 @@
-"""Commands of the shell that change what it knows. Their effect only; `command_rules` rates them."""
+"""Effects of shell builtins on the shell's state. Code in arguments is rated here, all else by `command_rules`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _IN_SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`|\$\{)", re.DOTALL)
 
 
 def _names(walk: Walk, words: Iterable[str], scope: Scope) -> None:
-    """Words that are taken for names: bash runs what stands in a subscript of one, also where it was quoted."""
+    """Rate words that bash takes for variable names: it runs code in a subscript, even if that was quoted."""
     for word in words:
         if _IN_SUBSCRIPT.search(word):
             walk.code(f'echo "{word}"', scope.copy())
@@ -79,12 +79,12 @@ _CALCULATED = re.compile(r"\s*[A-Za-z_]\w*\[.*(?:\$\(|`)", re.DOTALL)
 
 
 def assigned(walk: Walk, values: Iterable[str], scope: Scope) -> None:
-    """Values of variables: arithmetic takes one for a name, and runs what stands in its subscript."""
+    """Rate values of variables: arithmetic may take a value for a name, and run code in its subscript."""
     _names(walk, (value for value in values if _CALCULATED.match(value)), scope)
 
 
 def _test(walk: Walk, call: Call, scope: Scope) -> None:
-    """`test -v NAME`, `[ -v NAME ]`."""
+    """Rate the names in `test -v NAME` and `[ -v NAME ]`."""
     _names(walk, (b for a, b in pairwise(call.words) if a in ("-v", "-R")), scope)
 
 
@@ -124,7 +124,7 @@ def _read(walk: Walk, call: Call, scope: Scope) -> None:
 
 
 def _fields(line: str, separators: str, most: int) -> list[str]:
-    """A line as `read` splits it, in at most so many fields where there is a most."""
+    """Split a line as `read` does, into at most `most` fields; 0 is no limit."""
     if not separators or not known(separators):
         return [line] if not separators else [ANY]
     found = re.split(f"[{re.escape(separators)}]+", line.strip(), maxsplit=max(most - 1, 0) if most else 0)
@@ -132,7 +132,7 @@ def _fields(line: str, separators: str, most: int) -> list[str]:
 
 
 def _read_lines(walk: Walk, call: Call, scope: Scope) -> None:
-    """`mapfile`: an array of lines."""
+    """Set the array of lines that `mapfile` reads."""
     _names(walk, call.words, scope)
     names = [word for word in call.words if word.isidentifier()] or ["MAPFILE"]
     text = ANY if call.stdin is None else call.stdin.rstrip("\n")
@@ -140,7 +140,7 @@ def _read_lines(walk: Walk, call: Call, scope: Scope) -> None:
 
 
 def _calculates(walk: Walk, call: Call, scope: Scope) -> None:
-    """`let`: each word is arithmetic, which may have a subscript."""
+    """Rate the words of `let`: each is arithmetic, which may contain a subscript."""
     _names(walk, call.words, scope)
 
 
@@ -167,7 +167,7 @@ def _options(walk: Walk, call: Call, scope: Scope) -> None:
 
 
 MEANT = frozenset({"cd", "pushd", "popd", "rm", "mv", "cp", "ln", "git", "sudo", "test", "["})
-"""Commands that later lines rely on: a function of their name is rated where it is defined."""
+"""Commands that later lines rely on: defining a function with such a name is UNKNOWN."""
 
 BUILTINS: dict[str, Effect] = {
     "test": _test,

@@ -1,4 +1,4 @@
-"""Reads shell source with tree-sitter-bash into a `shell_tree`: the one place that loads it, at its first use."""
+"""Parses shell source with tree-sitter-bash into a `shell_tree`. Only this module loads the grammar, at first use."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from tree_sitter import Node as Syntax
 
 MAX_SECONDS = 0.05
-"""CPU time that the grammar gets for one source; what takes longer raises `TooMuch`."""
+"""Maximum CPU time for parsing one source; source that takes longer raises `TooMuch`."""
 
 _JOINTS = frozenset({"&&", "||", ";", "&", ";;", "|", "|&", "\n"})
 _OPERATORS = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|", "<&-", ">&-", "<<<"})
 
 
 _PIECE = 8192
-"""Bytes that the grammar is given at a time; it asks anew after each NUL, which a shell leaves out."""
+"""Bytes that the parser gets at a time. NULs are replaced: it would ask anew after each, and a shell ignores them."""
 
 _WIDE = re.compile(rb"[\xc4-\xf4][\x80-\xbf]+")
-"""Characters above U+00FF. With tree-sitter-bash 0.25 some of them end the process, seen after `{`, as a table of the C
-library does that is read beyond its end. A letter in the place of each byte is as much a part of a word.
+"""Characters above U+00FF. Some of them crash the process in tree-sitter-bash 0.25 (seen after `{`), which reads beyond
+the end of a table of the C library. So each byte is replaced by a letter, which is just as much a part of a word.
 """
 
 
 @cache
 def _language() -> Language:
-    import tree_sitter_bash  # tens of milliseconds, and only those who rate shell commands need it
+    import tree_sitter_bash  # takes tens of milliseconds; only ratings of shell commands need it
     from tree_sitter import Language
 
     return Language(tree_sitter_bash.language())
@@ -56,7 +56,7 @@ def _language() -> Language:
 
 @lru_cache(maxsize=128)
 def parse(source: str) -> Parsed:
-    """The tree of `source`. Raises `TooDeep` or `TooMuch`."""
+    """Return the tree of `source`. Raises `TooDeep` or `TooMuch`."""
     data = source.encode("utf-8", "replace")
     root = _syntax(data)
     reader = _Reader(data)
@@ -64,7 +64,7 @@ def parse(source: str) -> Parsed:
 
 
 def _syntax(data: bytes) -> Syntax:
-    """The root of the grammar's tree, if that is done in time: source full of errors takes the square of its length."""
+    """Return the syntax tree's root. Raises `TooMuch` if that is slow: source full of errors takes quadratic time."""
     from tree_sitter import Parser
 
     end, narrow = thread_time() + MAX_SECONDS, _WIDE.sub(lambda wide: b"x" * len(wide[0]), data.replace(b"\0", b" "))
@@ -74,7 +74,7 @@ def _syntax(data: bytes) -> Syntax:
             encoding="utf8",
             progress_callback=lambda *_: thread_time() > end,
         )
-    except ValueError:  # "Parsing failed": it was stopped
+    except ValueError:  # "Parsing failed": the callback stopped it
         raise TooMuch from None
     return tree.root_node
 
@@ -121,7 +121,7 @@ class _Reader(WordReader):
             self.lost = True
             return self.steps(list(node.children), depth) if node.child_count else None
         if node.type in WORDS:
-            return Simple((Word((Text("["),)), self.word(node, depth)))  # words of a condition: what is in them counts
+            return Simple((Word((Text("["),)), self.word(node, depth)))  # words of a condition: what they expand counts
         return self.steps([child for child in node.children if child.is_named], depth)
 
     def group(self, node: Syntax, depth: int) -> Node:
@@ -193,7 +193,7 @@ class _Reader(WordReader):
     def redirects(
         self, nodes: list[Syntax], depth: int
     ) -> tuple[tuple[Redirect, ...], tuple[Word, ...], list[tuple[str, Node]]]:
-        """Redirections, words that the grammar takes for targets, and commands after a here-document's start."""
+        """Return redirections, words that the grammar takes for targets, and commands after a here-document's start."""
         found: list[Redirect] = []
         words: list[Word] = []
         after: list[tuple[str, Node]] = []
@@ -274,7 +274,7 @@ class _Reader(WordReader):
             elif child.type in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
                 redirects.append(child)
             elif child.type == "$":
-                dollar = True  # `$"..."` reads as two words
+                dollar = True  # the grammar reads `$"..."` as two words
                 continue
             elif child.type in ("ERROR", "subshell"):
                 self.lost = True
@@ -297,11 +297,11 @@ class _Reader(WordReader):
         return read
 
     def together(self, end: int, child: Syntax) -> bool:
-        """Whether `child` goes on with the word that ended at `end`: the grammar makes two of one at times."""
+        """Return whether `child` continues the word that ended at `end`: the grammar sometimes splits a word in two."""
         return end == child.start_byte or (0 < end < child.start_byte and self.between(end, child.start_byte) == "")
 
     def between(self, start: int, end: int) -> str:
-        """The source between two words, joined lines left out."""
+        """Return the source between two words, without line continuations."""
         return self.slice(start, end).replace("\\\n", "")
 
     def test(self, node: Syntax, depth: int) -> Node:
@@ -336,7 +336,7 @@ class _Reader(WordReader):
 
 
 def _with_redirects(node: Node, redirects: tuple[Redirect, ...], words: tuple[Word, ...]) -> Node:
-    """The grammar hangs redirections on a whole list or pipeline; they belong to its last command."""
+    """Add redirections to the last command of `node`: the grammar attaches them to a whole list or pipeline."""
     match node:
         case Simple():
             return Simple((*node.words, *words), node.assignments, (*node.redirects, *redirects), node.declared)
@@ -352,7 +352,7 @@ def _with_redirects(node: Node, redirects: tuple[Redirect, ...], words: tuple[Wo
 
 
 def _split_first(node: Node) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """The stages that a here-document's command is piped into, and what runs after them."""
+    """Return the stages that a here-document's command is piped into, and the commands after them."""
     if isinstance(node, Pipeline) and node.stages and isinstance(node.stages[0], Sequence) and node.stages[0].steps:
         return (node.stages[0].steps[0], *node.stages[1:]), node.stages[0].steps[1:]
     return (node.stages if isinstance(node, Pipeline) else (node,)), ()

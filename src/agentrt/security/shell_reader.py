@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from .shell_tree import Node, Parsed
 
 MAX_DEPTH = 40
-"""Levels of nesting that are read; what is deeper raises `TooDeep`."""
+"""Maximum levels of nesting; deeper source raises `TooDeep`."""
 
 MAX_NODES = 12_000
-"""Nodes that are read; source with more raises `TooMuch`."""
+"""Maximum number of nodes; source with more raises `TooMuch`."""
 
 _EXPANSION = re.compile(r"\$\{(!?#?)([A-Za-z_]\w*|[0-9@*#?$!_-])(\[[^\]]*\])?(.*)\}", re.DOTALL)
 _OPERATOR = re.compile(r":[-=+?]|[-=+?]|##?|%%?|//?[#%]?|:|\^\^?|,,?|@")
@@ -64,11 +64,11 @@ class TooDeep(Exception):
 
 
 class TooMuch(Exception):
-    """Raised for source that is more than can be read, or walked, in time."""
+    """Raised for source that is too much to be read or walked in time."""
 
 
 class WordReader(ABC):
-    """Turns the syntax of words into a tree. `lost` says that some of it had no known meaning."""
+    """Turns the syntax of words into a tree. `lost` is True if part of the syntax was not understood."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -77,20 +77,20 @@ class WordReader(ABC):
 
     @abstractmethod
     def steps(self, children: list[Syntax], depth: int) -> Script:
-        """The commands among `children`, in order."""
+        """Return the commands among `children`, in order."""
 
     @abstractmethod
     def redirects(
         self, nodes: list[Syntax], depth: int
     ) -> tuple[tuple[Redirect, ...], tuple[Word, ...], list[tuple[str, Node]]]:
-        """Redirections, words that the grammar takes for targets, and commands after a here-document's start."""
+        """Return redirections, words that the grammar takes for targets, and commands after a here-document's start."""
 
     @abstractmethod
     def again(self, source: str) -> Parsed:
-        """Read source that stands in this one with escapes of its own."""
+        """Parse source from within this one, after its own escapes were removed."""
 
     def enter(self, depth: int) -> None:
-        """Begin to read a node. Raises `TooDeep` or `TooMuch`."""
+        """Count a node before it is read. Raises `TooDeep` or `TooMuch`."""
         self._count += 1
         if depth > MAX_DEPTH:
             raise TooDeep
@@ -98,11 +98,11 @@ class WordReader(ABC):
             raise TooMuch
 
     def text(self, node: Syntax) -> str:
-        """The source of `node`."""
+        """Return the source of `node`."""
         return self.slice(node.start_byte, node.end_byte)
 
     def slice(self, start: int, end: int) -> str:
-        """The source between two places, in bytes."""
+        """Return the source between two byte offsets."""
         return self._data[start:end].decode("utf-8", "replace")
 
     def word(self, node: Syntax, depth: int) -> Word:
@@ -173,7 +173,7 @@ class WordReader(ABC):
         return Variable(name, operator[0], rest[operator.end() :], quoted, inside)
 
     def inner(self, node: Syntax, depth: int) -> tuple[Script, ...]:
-        """The commands that stand somewhere within a word."""
+        """Return the commands anywhere within a word."""
         found: list[Script] = []
         stack = list(reversed(node.children))
         while stack:
@@ -185,7 +185,7 @@ class WordReader(ABC):
         return tuple(found)
 
     def spans(self, node: Syntax, start: int, end: int, depth: int) -> tuple[Part, ...]:
-        """What stands in double quotes, or in a here-document: text with expansions in it."""
+        """Return the parts of text in double quotes or of a here-document: text and expansions."""
         found: list[Part] = []
         at = start
         for child in node.children:

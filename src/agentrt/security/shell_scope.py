@@ -1,4 +1,4 @@
-"""What a shell knows while a command line is walked: variables, aliases, functions, files that it wrote."""
+"""`Scope`: the state of a shell while a command is walked: variables, aliases, functions, files that it wrote."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .shell_text import ANY, FACT, FIELD, SECRET
 from .shell_tree import Node
 
 MAX_COPIES = 8
-"""Copies of copies that are followed back."""
+"""Maximum number of copies of copies that are followed back."""
 
 MAX_VALUES = 12
-"""Values that a variable may have at once; beyond, it may have any."""
+"""Maximum number of possible values of a variable; one with more may have any value."""
 
 _SECRET = re.compile(
     r"(?i)(?:^|_)(?:\w*token|\w*secret|passw(?:or)?d|passphrase|api_?key|access_?key|private_?key|credentials?|\w*apikey)(?:_|$)"
@@ -22,7 +22,7 @@ _FACTS = ("HOSTNAME", "OSTYPE", "MACHTYPE", "LANG", "TERM", "EPOCHSECONDS", "EPO
 
 
 class Scope:
-    """Mutable, and copied for each subshell. A name has all the values that it may have at this place."""
+    """The mutable state of a shell, copied for each subshell. A variable has all values that it may have at a point."""
 
     def __init__(self, where: Site) -> None:
         self.where = where
@@ -34,29 +34,29 @@ class Scope:
             "SHELL": ("/bin/bash",),
             "IFS": (" \t\n",),
             "0": ("bash",),
-            "PPID": ("1",),  # what the shell lives of
+            "PPID": ("1",),  # `kill $PPID` is rated like `kill 1`
             "TMPDIR": ("/tmp", ""),
             **dict.fromkeys((*_NUMBERS, *_FACTS), (FACT,)),
         }
         self.aliases: dict[str, str] = {}
         self.functions: dict[str, Node] = {}
         self.fetched: list[str] = []
-        """Directories that the line itself fetched."""
+        """Directories that the command itself cloned with git; shared by all subshells."""
         self.programs: dict[str, str] = {}
-        """Where the line put copies of programs, and of which."""
+        """Names of programs that the command copied, by the path of the copy; shared."""
         self.files: dict[str, str] = {}
-        """The text of files that are known, by path: given, or written by the line itself; shared by all subshells."""
+        """The known texts of files, by path: given, or written by the command itself; shared."""
         self.copied: dict[str, str] = {}
-        """Of files that the line copied, and whose text is not known, where each came from; shared."""
+        """The source of each copy that the command made of a file with unknown text; shared."""
         self.written: set[str] = set()
-        """The paths of what the line writes; shared."""
+        """The paths of files that the command writes; shared."""
         self.wanted: set[str] = set()
-        """The paths of what is run and is not known; shared, too."""
+        """The paths of files that are run or appended to and whose text is not known; shared."""
         self.imported: set[str] = set()
-        """The paths of modules that were read; shared."""
+        """The paths of Python modules that were read; shared."""
 
     def copy(self) -> Scope:
-        """A subshell's: what it sets is its own, the files are everyone's."""
+        """Return the scope of a subshell: its variables, aliases and functions are its own, the files are shared."""
         other = Scope.__new__(Scope)
         other.where = self.where
         other.variables, other.aliases = dict(self.variables), dict(self.aliases)
@@ -66,7 +66,10 @@ class Scope:
         return other
 
     def text_of(self, path: str) -> str | None:
-        """The text of a file that is run, where it is known; of a copy that of the file that it is one of."""
+        """Return the text of a file that is run; for a copy, that of its source.
+
+        If the text is not known, return None and add the path to `wanted`.
+        """
         for _ in range(MAX_COPIES):
             if path in self.files or (source := self._source(path)) is None:
                 break
@@ -77,14 +80,14 @@ class Scope:
         return text
 
     def _source(self, path: str) -> str | None:
-        """Where a file was copied from, by itself or with a directory."""
+        """Return the path from which a file was copied, by itself or with its directory."""
         for target, source in self.copied.items():
             if within(path, target):
                 return source + path[len(target) :]
         return None
 
     def values(self, name: str) -> tuple[str, ...]:
-        """All that `$name` may be; a mark when nothing is known of it."""
+        """Return all values that `$name` may have; a mark if it is not known."""
         found = self.variables.get(name)
         if found is not None:
             return found
@@ -95,7 +98,7 @@ class Scope:
         self.variables[name] = few(values)
 
     def merge(self, other: Scope) -> None:
-        """Go on from here or from `other`: who knows which."""
+        """Add the possible values of `other`: the shell is in this state or in that one."""
         for name in self.variables.keys() | other.variables.keys():
             mine, its = self.values(name), other.values(name)
             if mine != its:
@@ -105,7 +108,7 @@ class Scope:
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """Where the shell may be."""
+        """The directories in which the shell may be."""
         return self.variables["PWD"]
 
     def arguments(self, words: tuple[str, ...]) -> None:
@@ -116,6 +119,6 @@ class Scope:
 
 
 def few(values: tuple[str, ...]) -> tuple[str, ...]:
-    """`values` once each, or a mark when there are too many."""
+    """Return the distinct `values`, or a mark if there are more than `MAX_VALUES`."""
     unique = tuple(dict.fromkeys(values))
     return unique if len(unique) <= MAX_VALUES else (ANY,)

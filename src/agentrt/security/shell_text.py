@@ -1,4 +1,4 @@
-"""Text of the shell: its escapes, its quoting, and the marks that stand for what cannot be known. Pure."""
+"""Shell text: escapes, quoting, and the marks that stand for text that is not known. Pure."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 import shlex
 
 ANY = "\ue000"
-"""Stands in a word for any text at all."""
+"""Mark for any text at all."""
 FACT = "\ue001"
-"""Stands for harmless text: a number, a date, a name of a file without a slash."""
+"""Mark for harmless text: a number, a date, a file name without a slash."""
 FIELD = "\ue002"
-"""Stands between the words of `"$@"`."""
+"""Separator between the words of `"$@"`, or of another array."""
 DATA = "\ue003"
-"""Stands for what a command prints that was not worked out: content of this machine."""
+"""Mark for output of a command that was not worked out: content of this machine."""
 SECRET = "\ue004"
-"""Stands for a variable whose name says that it holds a secret."""
+"""Mark for a secret: a variable with a name that says so, the environment, the text of a secret file."""
 FETCHED = "\ue005"
-"""Stands for what came over a network."""
+"""Mark for content that came over a network."""
 DECODED = "\ue006"
-"""Stands for text that was decoded or otherwise changed on the way."""
+"""Mark for text that was decoded or otherwise changed on the way."""
 
 UNKNOWN_MARKS = frozenset({ANY, DATA, SECRET, FETCHED, DECODED})
 MARKS = UNKNOWN_MARKS | {FACT, FIELD}
@@ -30,41 +30,41 @@ _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n"
 
 
 def without_marks(text: str) -> str:
-    """`text` as it came, with none of the marks in it."""
+    """Return `text` with U+FFFD in place of marks, so that source cannot contain any."""
     return _MARKS.sub("\ufffd", text)
 
 
 def known(text: str) -> bool:
-    """Whether all of `text` is known, letter by letter."""
+    """Return whether all of `text` is known: it contains no marks."""
     return not _MARKS.search(text)
 
 
 def settled(text: str) -> bool:
-    """Whether what is not known of `text` is harmless."""
+    """Return whether the unknown parts of `text` are harmless."""
     return not any(mark in text for mark in UNKNOWN_MARKS)
 
 
 def quote(words: tuple[str, ...]) -> str:
-    """Shell source for `words`."""
+    """Return shell source for `words`."""
     return " ".join(shlex.quote(word) for word in words)
 
 
 def unescape(text: str) -> str:
-    """An unquoted word: each backslash protects one character, and joins lines."""
+    """Unescape an unquoted word: a backslash protects one character, and joins lines."""
     if "\\" not in text:
         return text
     return re.sub(r"\\(.)", r"\1", text.replace("\\\n", ""), flags=re.DOTALL)
 
 
 def unescape_quoted(text: str) -> str:
-    """Text in double quotes."""
+    """Unescape text in double quotes."""
     if "\\" not in text:
         return text
     return re.sub(r'\\([$`"\\])', r"\1", text.replace("\\\n", ""))
 
 
 def decode_ansi(text: str) -> str:
-    """What stands in `$'...'`, or is printed by `printf` and `echo -e`. Bytes beyond ASCII are read as UTF-8."""
+    """Decode the escapes of `$'...'`, `printf` and `echo -e`. Bytes beyond ASCII are read as UTF-8."""
     if "\\" not in text:
         return text
 

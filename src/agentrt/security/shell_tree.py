@@ -1,4 +1,4 @@
-"""A shell command as a small immutable tree: what `shell_parser` makes and `shell_walk` walks."""
+"""A shell command as a small immutable tree; `shell_parser` makes it, `shell_walk` walks it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import msgspec
 
 
 class Text(msgspec.Struct, frozen=True, tag=True):
-    """Letters that stand in the source, escapes resolved. Quoted ones are neither split nor expanded."""
+    """Literal text with escapes resolved. Quoted text is neither split nor expanded."""
 
     text: str
     quoted: bool = False
 
 
 class Variable(msgspec.Struct, frozen=True, tag=True):
-    """`$name`, or `${name operator argument}`; `inside` are the commands that stand within the braces."""
+    """`$name`, or `${name operator argument}`; `inside` are the commands within the braces."""
 
     name: str
     operator: str = ""
@@ -25,7 +25,7 @@ class Variable(msgspec.Struct, frozen=True, tag=True):
 
 
 class Substitution(msgspec.Struct, frozen=True, tag=True):
-    """`$(body)`: what it prints."""
+    """`$(body)`: the output of `body`."""
 
     body: Script
     quoted: bool = False
@@ -48,7 +48,7 @@ Part: TypeAlias = Text | Variable | Substitution | Channel | Arithmetic
 
 
 class Word(msgspec.Struct, frozen=True):
-    """One word: its parts stand side by side."""
+    """One word, made of adjacent parts."""
 
     parts: tuple[Part, ...] = ()
 
@@ -85,7 +85,7 @@ class Pipeline(msgspec.Struct, frozen=True, tag=True):
 
 
 class Sequence(msgspec.Struct, frozen=True, tag=True):
-    """`a; b && c || d &`; `joints[i]` stands before `steps[i]`, and `background` names the steps that end with `&`."""
+    """`a; b && c || d &`; `joints[i]` stands before `steps[i]`; `background` has the indices of steps before `&`."""
 
     steps: tuple[Node, ...] = ()
     joints: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ Script: TypeAlias = Sequence
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """A whole command text; `broken` when part of it could not be read."""
+    """The tree of a whole source; `broken` if part of it could not be parsed."""
 
     script: Script
     broken: bool = False

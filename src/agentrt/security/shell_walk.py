@@ -1,7 +1,7 @@
-"""Walks a command tree as a shell would, without running anything, and rates each program that it comes to.
+"""`Walk`: walks a command tree as a shell would, without running anything, and rates each program in it.
 
-An abstract interpreter: a variable has all values that it may have, a branch may be taken or not, a loop runs twice.
-What a program prints is worked out where that is easy (`outputs`), so code that is assembled on the way is rated too.
+It is an abstract interpreter: a variable has all values that it may have, a branch may be taken or not, a loop runs at
+most twice. `outputs` predicts what a program prints if that is easy, so code that a command assembles is rated too.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from .shell_words import expand, expand_text
 from .verdicts import high, unknown
 
 MAX_STEPS = 600
-"""Commands that are walked for one rating."""
+"""Maximum steps in one rating; `run` may go on to twice that. Each simple command and each `run` is one step."""
 
 MAX_WORDS = 2000
-"""Words of one command."""
+"""Maximum number of words in one command."""
 
 MAX_NESTING = 24
-"""Levels of code within code: `sh -c`, functions, substitutions."""
+"""Maximum levels of code within code: `sh -c`, functions, substitutions."""
 
 _CONTINUED = re.compile(r"((?:^|[^\\\s])(?:\\\\)*)\\\n(?=\S)()")
 UNREADABLE_SOURCE = "the command cannot be read"
@@ -59,11 +59,11 @@ _UNREADABLE_CODE = {
 }
 
 Rate = Callable[["Walk", Call, Scope], str | None]
-"""Rates one call; what it returns is what the program prints, where a wrapper knows."""
+"""Rates one call; returns what the program prints if a wrapper or interpreter knows that, else None."""
 
 
 class Walk:
-    """One rating at work: what was found so far, and how much more may be done."""
+    """The state of one rating in progress: the ratings found so far, and the counters for its limits."""
 
     def __init__(self, where: Site, rate: Rate) -> None:
         self.where = where
@@ -75,18 +75,18 @@ class Walk:
         self._pipes = 0
 
     def add(self, *ratings: Rating) -> None:
-        """Keep what was found."""
+        """Add ratings to those found."""
         self.ratings.extend(ratings)
 
     def code(self, source: str, scope: Scope, stdin: str | None = None) -> str:
-        """Walk source that a shell runs; returns what it may print."""
+        """Walk source that a shell runs; return what it may print."""
         for mark, rating in _UNREADABLE_CODE.items():
             if mark in source:
                 self.add(rating)
         self._enter()
         try:
             joined = _CONTINUED.sub(r"\1\2", source)
-            if joined != source:  # a word that goes on in the next line is two to the grammar: read it both ways
+            if joined != source:  # the grammar splits a word that continues on the next line: read it both ways
                 self.node(parse(joined).script, scope.copy(), stdin)
             parsed = parse(source)
             if parsed.broken:
@@ -102,7 +102,7 @@ class Walk:
             raise TooDeep
 
     def node(self, node: Node, scope: Scope, stdin: str | None = None) -> str:
-        """Walk a part of the tree; returns what it may print."""
+        """Walk a part of the tree; return what it may print."""
         match node:
             case Simple():
                 return self._simple(node, scope, stdin)
@@ -127,7 +127,7 @@ class Walk:
                 return self._written(redirects, scope, printed)
 
     def _define(self, name: str, body: Node, scope: Scope) -> None:
-        """A function may be called by a later command with any arguments."""
+        """Walk a function with unknown arguments: a later command may call it with any."""
         inner = scope.copy()
         for parameter in ("1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"):
             inner.variables[parameter] = (ANY,)
@@ -230,7 +230,7 @@ class Walk:
         for assignment in node.declared:
             self.assign(assignment, scope)
             if reference and lines[0][0] != "export":
-                scope.assign(assignment.name, (ANY,))  # another name of a variable
+                scope.assign(assignment.name, (ANY,))  # a reference to another variable
             environment += tuple((assignment.name, value) for value in scope.values(assignment.name))
         printed = ""
         outer = scope.directories
@@ -262,7 +262,7 @@ class Walk:
         return lines
 
     def _channel(self, part: Channel, scope: Scope) -> tuple[tuple[str, ...], ...]:
-        """`<(...)` is a file with known text, where that is known."""
+        """Return the file that stands for `<(...)` or `>(...)`; record the text of the former."""
         if part.fed:
             self.node(part.body, scope.copy(), DATA)
             return ((f"/dev/fd/{FACT}",),)
@@ -278,7 +278,7 @@ class Walk:
         environment: tuple[tuple[str, str], ...] = (),
         plain: bool = False,
     ) -> str:
-        """Walk one command whose words are known as far as they ever will be; `plain` looks at no alias or function."""
+        """Walk one expanded command; return what it may print. With `plain`, ignore aliases and functions."""
         self._steps += 1
         if self._steps > MAX_STEPS * 2:
             raise TooMuch
@@ -351,7 +351,7 @@ class Walk:
             self._depth -= 1
 
     def _given(self, redirects: tuple[Redirect, ...], scope: Scope, stdin: str | None) -> str | None:
-        """What stands on the standard input after the redirections of it."""
+        """Return the text on standard input after its redirections."""
         for redirect in redirects:
             if redirect.operator == "<<":
                 stdin = "".join(self._texts(redirect.target, scope))
@@ -368,7 +368,7 @@ class Walk:
         return stdin
 
     def _written(self, redirects: tuple[Redirect, ...], scope: Scope, printed: str) -> str:
-        """Rate the redirections of a command; returns what still goes on in the pipe."""
+        """Rate the redirections of a command; return the output that still goes to the pipe."""
         for redirect in redirects:
             if redirect.operator in ("<<", "<<<"):
                 continue

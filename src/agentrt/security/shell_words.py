@@ -1,4 +1,4 @@
-"""What a word of the shell becomes: braces, tildes, variables, substitutions and splitting."""
+"""Expansion of shell words: braces, tildes, variables, substitutions and field splitting."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MAX_FIELDS = 64
 MAX_BRACES = 10
 
 Run = Callable[[Script], tuple[str, ...]]
-"""What a substituted script may print, in that scope; running it rates what it does."""
+"""Walks and rates a substituted script; returns what it may print."""
 
 _RANGE = re.compile(r"(-?\w+)\.\.(-?\w+)(?:\.\.-?\d+)?")
 
 
 def expand(word: Word, scope: Scope, run: Run) -> tuple[tuple[str, ...], ...]:
-    """All lists of fields that `word` may become; a field with marks is not known."""
+    """Return all lists of fields that `word` may expand to; a field with marks is not known."""
     lists: list[tuple[str, ...]] = [()]
     for parts in _braces(word.parts):
         some = _fields(parts, scope, run)
@@ -33,7 +33,7 @@ def expand(word: Word, scope: Scope, run: Run) -> tuple[tuple[str, ...], ...]:
 
 
 def expand_text(word: Word, scope: Scope, run: Run) -> tuple[str, ...]:
-    """All texts that `word` may become where it is not split: a value, a target, a here-document."""
+    """Return all texts that `word` may expand to where it is not split: a value, a target, a here-document."""
     texts = tuple(
         dict.fromkeys("".join(text for text, _ in combined) for combined in _combinations(word.parts, scope, run))
     )
@@ -70,7 +70,7 @@ def _fields(parts: tuple[Part, ...], scope: Scope, run: Run) -> list[tuple[str, 
 
 
 def _combinations(parts: tuple[Part, ...], scope: Scope, run: Run) -> list[tuple[tuple[str, bool], ...]]:
-    """All texts that the parts may have side by side, each with whether it is split."""
+    """Return all combinations of the texts of `parts`, each text with whether it is split."""
     choices: list[list[tuple[str, bool]]] = []
     for index, part in enumerate(parts):
         match part:
@@ -156,7 +156,7 @@ def _default(part: Variable, scope: Scope, values: tuple[str, ...]) -> tuple[str
 
 
 def _edit(value: str, operator: str, argument: str) -> str:
-    """`${value operator argument}` for a value that is known."""
+    """Return `${value operator argument}` for a known value."""
     match operator:
         case "^^":
             return value.upper() if not argument else ANY
@@ -196,7 +196,7 @@ def _trim(value: str, operator: str, pattern: str) -> str:
 
 
 def _braces(parts: tuple[Part, ...]) -> list[tuple[Part, ...]]:
-    """The words that `{a,b}` and `{1..3}` make of one, as lists of parts."""
+    """Expand braces, `{a,b}` and `{1..3}`, to several words; return each as its parts."""
     count = sum(part.text.count("{") for part in parts if isinstance(part, Text) and not part.quoted)
     if not count:
         return [parts]

@@ -1,6 +1,6 @@
-"""Programs that run what a file of the project says: it is read where its text is known.
+"""Rules for programs that run what a project file says: `make`, `npm` and `pytest`. A file with known text is read.
 
-Only what is HIGH there counts: such files are full of names that nobody knows before they run.
+Only HIGH ratings in them count, because such files are full of names that are not known before they run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Package(msgspec.Struct):
 
 
 def made(walk: Walk, call: Call, scope: Scope) -> None:
-    """`make`: the recipes of its file."""
+    """Rate the recipes of the file that `make` runs; a directory that the command itself cloned is HIGH."""
     for directory in options(call.words, "fCjlIoW", ("file", "makefile", "directory")).all("C", "directory") or (".",):
         if any(within(call.place(directory).path, fetched) for fetched in scope.fetched):
             walk.add(high("runs what it fetches", ("network",), ("web",)))
@@ -43,12 +43,12 @@ def made(walk: Walk, call: Call, scope: Scope) -> None:
 
 
 def run_script(walk: Walk, call: Call, scope: Scope) -> None:
-    """`npm` and its like: the script that is named, and what comes before and after it."""
+    """Rate the script that `npm` or a similar program runs, with its `pre` and `post` scripts."""
     _keep_high(walk, _scripts(call, scope), scope)
 
 
 def tested(walk: Walk, call: Call, scope: Scope) -> None:
-    """`pytest`: the files of tests that are named."""
+    """Rate the test files that `pytest` is given, and its `conftest.py`."""
     from .python_code import rate_python
 
     for word in ("conftest.py", "tests/conftest.py", *call.words):
@@ -64,7 +64,7 @@ def _keep_high(walk: Walk, lines: Iterable[str], scope: Scope) -> None:
 
 
 def keep(walk: Walk, risks: Collection[SecurityRisk], look: Callable[[], object]) -> None:
-    """Look at what may be a command: of what is found only these risks count."""
+    """Call `look`, and keep only those of its ratings that have one of `risks`."""
     before = len(walk.ratings)
     look()
     found = walk.ratings[before:]

@@ -1,4 +1,4 @@
-"""Variables that make a program run, load or hide something."""
+"""Rules for environment variables that make a program run, load or hide something."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _LOADING_OPTIONS = {
 
 
 def rate_environment(walk: Walk, call: Call, scope: Scope) -> None:
-    """Variables that are set for a command, or for all that follow."""
+    """Rate variables that are set for one command, or for all that follow."""
     for name, value in call.environment:
         if name in _LOADED:
             _rate_loaded(walk, call, name, value)

@@ -1,4 +1,4 @@
-"""Makes ratings, and makes one of several. Pure."""
+"""Constructors of ratings; `highest`: combines several ratings into one. Pure."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ _ORDER = {SecurityRisk.LOW: 0, SecurityRisk.MEDIUM: 1, SecurityRisk.UNKNOWN: 2, 
 
 
 def low(reason: str, sinks: tuple[Sink, ...] = (), labels: tuple[Label, ...] = ()) -> Rating:
-    """A LOW rating."""
+    """Return a LOW rating."""
     return Rating(SecurityRisk.LOW, reason, sinks, labels)
 
 
 def medium(reason: str, sinks: tuple[Sink, ...] = (), labels: tuple[Label, ...] = ()) -> Rating:
-    """A MEDIUM rating."""
+    """Return a MEDIUM rating."""
     return Rating(SecurityRisk.MEDIUM, reason, sinks, labels)
 
 
 def unknown(reason: str, sinks: tuple[Sink, ...] = (), labels: tuple[Label, ...] = ()) -> Rating:
-    """An UNKNOWN rating."""
+    """Return an UNKNOWN rating."""
     return Rating(SecurityRisk.UNKNOWN, reason, sinks, labels)
 
 
 def high(reason: str, sinks: tuple[Sink, ...] = (), labels: tuple[Label, ...] = ()) -> Rating:
-    """A HIGH rating."""
+    """Return a HIGH rating."""
     return Rating(SecurityRisk.HIGH, reason, sinks, labels)
 
 
 def weight(rating: Rating) -> int:
-    """How ratings compare: LOW, MEDIUM, UNKNOWN, HIGH. What cannot be told may be worse than MEDIUM."""
+    """Return the rank of a rating: LOW, MEDIUM, UNKNOWN, HIGH. An unknown risk may be worse than MEDIUM."""
     return _ORDER[rating.risk]
 
 
 def highest(ratings: Iterable[Rating], otherwise: str = "no rule matches") -> Rating:
-    """The first of the highest ratings, with the sinks and labels of all; LOW for `otherwise` when there is none."""
+    """Return the first rating with the highest risk, with the sinks and labels of all ratings.
+
+    Without ratings, return LOW with the reason `otherwise`.
+    """
     some = tuple(ratings)
     if not some:
         return low(otherwise)

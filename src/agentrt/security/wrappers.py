@@ -1,4 +1,4 @@
-"""Programs that run another command, which is rated in their place."""
+"""Programs that run another command, which is rated as well."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _CONTAINER = medium("runs in a container")
 
 
 class Prefix(msgspec.Struct, frozen=True):
-    """A program that runs what follows its own options and `skip` words. `plain` letters take no value."""
+    """A program that runs the command after its own options and `skip` words.
+
+    Options in `plain` take no value, those in `valued` and `longs` do. With `assigns`, `NAME=value` may come first.
+    """
 
     plain: str = ""
     valued: str = ""
@@ -92,7 +95,7 @@ SUBCOMMANDS: dict[str, frozenset[str]] = {
     **dict.fromkeys(names("mise npm"), names("x exec")),
     **dict.fromkeys(names("npx uvx"), frozenset[str]()),
 }
-"""Programs with a subcommand that runs the command after it."""
+"""Programs with subcommands that run the command after them; without any, the program itself does."""
 
 _VALUED = names(
     "-n --name -p --prefix --python --with --directory --project --group --extra -e --env --package --env-file "
@@ -102,7 +105,7 @@ _PREFIXED_SKIP = {"direnv": 1, "rustup": 1}
 
 
 def prefixed(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`timeout 5 command ...`."""
+    """Rate the command in `timeout 5 command ...`."""
     spec = PREFIXES[call.name]
     if spec.rating is not None:
         walk.add(spec.rating)
@@ -124,7 +127,7 @@ def prefixed(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def environment(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`env`, also with `-S`: one text that is split into a command."""
+    """Rate the command of `env`, also with `-S`: one text that is split into a command."""
     for index, word in enumerate(call.words):
         split = re.fullmatch(r"(?:-[iv0]*S|--split-string=?)(.*)", word, re.DOTALL)
         if split:
@@ -137,7 +140,7 @@ def environment(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def subcommand(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`poetry run command ...`."""
+    """Rate the command in `poetry run command ...`."""
     words = list(call.words)
     while words and words[0].startswith("-"):
         words = words[2:] if words[0] in _VALUED else words[1:]
@@ -158,7 +161,7 @@ def subcommand(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def query(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`command`: runs a program, unless it only asks for one."""
+    """Rate the program that `command` runs, unless `-v` or `-V` only looks it up."""
     if call.words[:1] and re.fullmatch(r"-[pvV]*[vV][pvV]*", call.words[0]):
         return None
     words = call.words[1:] if call.words[:1] in (("-p",), ("--",)) else call.words
@@ -166,12 +169,12 @@ def query(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def evaluated(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`eval`: its words are code."""
+    """Rate the words of `eval`: they are code."""
     return walk.code(" ".join(call.words), scope, call.stdin)
 
 
 def trapped(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`trap`: its first word is code for later."""
+    """Rate the first word of `trap`: it is code for later."""
     words = [word for word in call.words if word not in ("-p", "-l", "--", "-")]
     if words:
         walk.code(words[0], scope.copy())
@@ -179,7 +182,7 @@ def trapped(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def substituted_user(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`su` and `runuser`."""
+    """Rate `su` and `runuser`, and the code of `-c`."""
     walk.add(_PRIVILEGE)
     read = options(call.words, "cCgGsuw", ("command", "group", "shell", "session-command", "user"))
     for code in read.all("c", "C", "command", "session-command"):
@@ -188,7 +191,7 @@ def substituted_user(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def arguments(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`xargs` and `parallel`: what is piped in becomes arguments."""
+    """Rate the commands of `xargs` and `parallel`: standard input becomes arguments."""
     valued = "aEIiLlnPsd" if call.name == "xargs" else "jaINnLPSd"
     valued = valued.replace("i", "").replace("l", "")
     read = options(
@@ -234,7 +237,7 @@ _CHANGES = frozenset({"rm", "unlink", "shred", "truncate", "mv", "chmod", "chown
 
 
 def found(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`find`: what it runs for each file, and its own deletion; `fd` likewise."""
+    """Rate the commands that `find` and `fd` run for each file, and what `find` itself deletes or writes."""
     words = call.words
     roots, pattern = search(words)
     targets = tuple(f"{root.rstrip('/')}/{pattern}" if pattern else root for root in roots)
@@ -261,13 +264,13 @@ def found(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def watched(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`watch`: its words are one shell command."""
+    """Rate the words of `watch`: they are one shell command."""
     read = options(call.words, "nq", ("interval",), first=True)
     return walk.code(" ".join(read.operands), scope)
 
 
 def locked(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`flock file command`, or with `-c code`."""
+    """Rate the command of `flock file command`, or the code of `-c`."""
     read = options(call.words, "wEc", ("wait", "timeout", "command"), first=True)
     for code in read.all("c", "command"):
         walk.code(code, scope)
@@ -278,7 +281,7 @@ def locked(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def hooked(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """Builtins of the shell that keep code for later: `complete -C`, `mapfile -C`, `bind -x`, `hash -p`."""
+    """Rate builtins of the shell that keep code for later: `complete -C`, `mapfile -C`, `bind -x`, `hash -p`."""
     if call.name == "hash" and "-p" in call.words:
         walk.add(unknown("changes which programs are run"))
     if call.name == "bind" and any(word.startswith("-") and "x" in word for word in call.words):
@@ -290,7 +293,7 @@ def hooked(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def recorded(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`script -c code file`."""
+    """Rate the code and the file of `script -c code file`."""
     read = options(call.words, "cEIOBmoTt", ("command", "log-out"))
     for code in read.all("c", "command"):
         walk.code(code, scope)
@@ -302,7 +305,7 @@ def recorded(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def contained(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`docker exec box command`, and `docker compose exec`: what runs there is rated as if it ran here."""
+    """Rate the command of `docker exec`, `docker compose exec` and similar programs as if it ran here."""
     words = list(call.words)
     if call.name == "docker" and words[:1] == ["compose"]:
         words = words[1:]
@@ -318,7 +321,7 @@ def contained(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def remote(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`ssh host command`: code for another machine, rated as if it ran here."""
+    """Rate the command of `ssh host command` as if it ran here, and commands in options."""
     read = options(call.words, "BbcDEeFIiJLlmOopQRSWw", (), first=True)
     for setting in read.all("o"):
         name, _, code = setting.partition("=") if "=" in setting else setting.partition(" ")
@@ -334,7 +337,7 @@ def remote(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def repeated(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """A program that runs one text as a shell command at another time: `at`, `batch`, `crontab`."""
+    """Rate `at` and `batch`: they run standard input as shell commands at another time."""
     walk.add(high("runs something later"))
     if call.stdin is not None:
         walk.code(call.stdin, scope)
