@@ -1,4 +1,4 @@
-"""`create_app`: the server's parts put together as one Starlette application."""
+"""`create_app`: the server as a Starlette application."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from .streams.streams import Streams
 def create_app(
     runtime: Runtime, settings: ServerSettings = ServerSettings(), authenticate: Authenticator | None = None
 ) -> Starlette:
-    """The application of a server whose conversations run in `runtime`, which its lifespan enters.
+    """Return the application of a server whose conversations run in `runtime`, which its lifespan enters.
 
-    Without `authenticate` it goes by the keys of the runtime's store. Raises `ConfigurationError` for settings that
-    cannot be.
+    Without `authenticate`, requests are authenticated by the keys of the runtime's store. Raises `ConfigurationError`
+    for invalid settings.
     """
     access, figures, readiness = Access(runtime.store.shelf, settings), Figures(), Readiness()
     traced = tracing(settings)
@@ -91,7 +91,7 @@ def create_app(
 
     errors = (AgentrtError, Refusal, HTTPException, msgspec.ValidationError, msgspec.DecodeError)
     app = Starlette(
-        # a stream's routes come first: they share paths with the endpoints, and take only what asks for a stream
+        # stream routes come first: they share paths with endpoints, and match only requests for a stream
         routes=[*ROUTES, *mcp.ROUTES, *servers.ROUTES, *routes(ENDPOINTS), *pages.routes()],
         middleware=[
             Middleware(Started),
@@ -103,12 +103,12 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.access, app.state.runtime = access, runtime
-    app.router.redirect_slashes = False  # a path is there or not
+    app.router.redirect_slashes = False  # a path exists or not
     return app
 
 
 async def _stop(app: Starlette) -> None:
-    """Let streams and steps end, where whoever serves this has not seen to that; nothing is taken any more."""
+    """Let streams and steps end, unless the caller that serves the app has begun that; then take no more requests."""
     services: Services = app.state.services
     try:
         if not services.hosting.stopping:
@@ -122,7 +122,9 @@ async def _stop(app: Starlette) -> None:
 
 
 def _noting(authenticate: Login, runtime: Runtime) -> Authenticator:
-    """The same, with a note in the scope of who asks, for the log; and the runtime learns where it is served."""
+    """Return an authenticator that also notes the principal in the scope, for the access log, and tells the runtime the
+    port that it is served at.
+    """
 
     async def authenticated(connection: HTTPConnection) -> Principal:
         if (port := (connection.scope.get("server") or (None, None))[1]) is not None:

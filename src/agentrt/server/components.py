@@ -1,7 +1,7 @@
 """The schemas of the OpenAPI document, by name, made from types. Pure.
 
-A field with a default may be left out of what a server takes, and mostly stands in what it sends. So a type that is
-both taken and sent has two schemas where they differ: `X` as it is sent, and `XInput` as it is taken.
+A field with a default may be left out of a request, but a reply mostly has it. So a type that is used in both has two
+schemas if they differ: `X` for replies, and `XInput` for requests.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ REFERENCE = "#/components/schemas/{name}"
 _PREFIX = REFERENCE.format(name="")
 
 SENT_EVENTS: Mapping[str, str] = {"event": "Event", "delta": "Delta", "live": "Cursor", "ended": "Problem"}
-"""The schemas of what a stream of server-sent events has as data, by the name of the event."""
+"""The schemas of the data of server-sent events, by the name of the event."""
 
 _EVENTS = frozenset(kind.__name__ for kind in get_args(KnownEvent))
 _EMPTY = (list, dict, set, frozenset, tuple)
 
 
 def components(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
-    """All schemas: of the operations, of the frames of a socket, and of server-sent events."""
+    """Return all schemas: of the operations, of the frames of a socket, and of server-sent events."""
     endpoints = tuple(endpoints)
     events: Any = reduce(or_, map(_schematic, get_args(KnownEvent)))
     named = {"Control": AnyControl, "FrameToServer": ToServer, "Event": events, "FrameFromServer": FromServer}
@@ -56,7 +56,7 @@ def components(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
 def split(
     schemas: Mapping[str, Any], incoming: set[str], outgoing: set[str], whole: Mapping[str, set[str]]
 ) -> dict[str, Any]:
-    """The schemas of what comes in and of what goes out; `whole` are the fields, by schema, that are never left out."""
+    """Return the schemas of requests and of replies; `whole` has, by schema, the fields that a reply always has."""
     both = incoming & outgoing
     differing = {name for name in both if whole.get(name, set()) - set(schemas[name].get("required", ()))}
     while more := {name for name in both - differing if references(schemas[name]) & differing}:
@@ -68,35 +68,35 @@ def split(
 
 
 def always(kind: type[msgspec.Struct]) -> set[str]:
-    """The fields, as they are called in JSON, that a struct always has when it is sent."""
+    """Return the JSON names of the fields that a struct always has when it is sent."""
     config, found = kind.__struct_config__, set[str]()
     for field in msgspec.structs.fields(kind):
         left_out = field.default is not msgspec.NODEFAULT or field.default_factory in _EMPTY
         if msgspec.UnsetType not in get_args(field.type) and not (config.omit_defaults and left_out):
             found.add(field.encode_name)
     if kind.__name__ in _EVENTS:
-        found.add("seq")  # from 1 on in a log
+        found.add("seq")  # never the default, 0, in a log
     return found | ({config.tag_field} if config.tag_field else set())
 
 
 def referred(name: str) -> dict[str, Any]:
-    """A reference to a schema."""
+    """Return a reference to a schema."""
     return {"$ref": REFERENCE.format(name=name)}
 
 
 def component_of(kind: type[msgspec.Struct], schemas: Mapping[str, Any]) -> str:
-    """Under which name a struct is described as it is taken: with its module's, where another one has the same."""
+    """Return the schema name of a struct in requests; it includes the module's if another struct has the same name."""
     name = kind.__name__ if kind.__name__ in schemas else _plain(f"{kind.__module__}.{kind.__name__}")
     return f"{name}Input" if f"{name}Input" in schemas else name
 
 
 def body_name(kind: type[msgspec.Struct]) -> str:
-    """Under which name a control is described where its path says which one it is."""
+    """Return the schema name of a control whose path says which one it is."""
     return f"{kind.__name__}Body"
 
 
 def references(node: Any) -> set[str]:
-    """The names of all schemas that a part of a document refers to."""
+    """Return the names of all schemas that a part of a document refers to."""
     if isinstance(node, str):
         return {node.removeprefix(_PREFIX)} if node.startswith(_PREFIX) else set()
     inner = node.values() if isinstance(node, dict) else node if isinstance(node, list | tuple) else ()
@@ -104,7 +104,7 @@ def references(node: Any) -> set[str]:
 
 
 def reached(schemas: Mapping[str, Any], roots: Iterable[str]) -> set[str]:
-    """The names of the schemas that these consist of, with their own."""
+    """Return the names of the schemas that these refer to, directly or not, and their own."""
     found, todo = set[str](), set(roots)
     while todo:
         found |= todo
@@ -113,7 +113,7 @@ def reached(schemas: Mapping[str, Any], roots: Iterable[str]) -> set[str]:
 
 
 def renamed(node: Any, names: Mapping[str, str]) -> Any:
-    """A part of a document that refers to other schemas instead, in the words that generators know."""
+    """Return a part of a document with its references renamed, in a form that code generators understand."""
     if isinstance(node, str) and node.startswith(_PREFIX):
         name = node.removeprefix(_PREFIX)
         return _PREFIX + names.get(name, name)
@@ -125,10 +125,10 @@ def renamed(node: Any, names: Mapping[str, str]) -> Any:
         case {"enum": [value], **rest}:
             return {"const": value, **renamed(rest, names)}
         case {"items": False, "prefixItems": [first, *others], **rest} if all(other == first for other in others):
-            # there are never more than these (maxItems), but generators take "items" for a schema
+            # generators need a schema as "items"; `maxItems` still allows no more than these
             return renamed({**rest, "prefixItems": [first, *others], "items": first}, names)
         case {"default": dict(default), **rest} if references(rest):
-            return {**renamed(rest, names), "x-default": default}  # one that is an object of a class they do not take
+            return {**renamed(rest, names), "x-default": default}  # generators take no object as a class's default
     return {key: renamed(value, names) for key, value in node.items()}
 
 
@@ -144,23 +144,23 @@ def _key(kind: type[msgspec.Struct], schemas: Mapping[str, Any]) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name that generators make a class's of: the last part of its module goes before it."""
+    """Return a name that generators can make a class name from: the last part of the module, then the class."""
     *modules, kind = name.split(".")
     return "".join((*(module.capitalize() for module in modules[-1:]), kind))
 
 
 def _titled(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    """A schema with its own name as title: generators name classes by it."""
+    """Return a schema with its own name as title, which generators use as class name."""
     return {**schema, "title": name} if "title" in schema else schema
 
 
 def _untagged(schema: dict[str, Any]) -> dict[str, Any]:
-    """A control's schema where its path says which one it is."""
+    """Return the schema of a control whose path says which one it is."""
     return {**schema, "required": [name for name in schema["required"] if name != "type"]}
 
 
 def _sent(kind: str, name: str) -> dict[str, Any]:
-    """A server-sent event, once its lines are parsed; what stands as text in `data` is JSON."""
+    """Return the schema of a server-sent event after its lines are parsed; `data` is text that contains JSON."""
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": referred(name)}
     cursor = {"id": {"type": "string", "pattern": "^[0-9]+-[0-9]+$"}} if kind == "event" else {}
     properties = {"event": {"const": kind}, **cursor, "data": data}
@@ -177,7 +177,7 @@ def _union(kinds: Iterable[str]) -> dict[str, Any]:
 
 
 def _schematic(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """The struct, or one with the same schema where a default is raw JSON, of which msgspec makes none."""
+    """Return the struct, or one with the same schema if a default is raw JSON, which msgspec makes no schema of."""
     fields = msgspec.structs.fields(kind)
     if not any(isinstance(field.default, msgspec.Raw) for field in fields):
         return kind

@@ -1,7 +1,7 @@
-"""`serve_connections`: Hypercorn's connections on a socket of ours, which speak HTTP/1.1 and refuse what is ambiguous.
+"""`serve_connections`: serves a socket with Hypercorn, but by default only HTTP/1.1, and never ambiguous requests.
 
-Hypercorn has no setting for either: it takes HTTP/2 without TLS from whoever asks for it, and a request whose length is
-said in two ways, where a proxy before it may believe the other one.
+Hypercorn has no settings for this. It accepts HTTP/2 without TLS from any client, and requests that state their length
+in two ways, of which a proxy in front of it may believe the other one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 
 
 class Unambiguous(H11Protocol):
-    """HTTP/1.1 as Hypercorn speaks it, but for requests that could be read in two ways."""
+    """Hypercorn's HTTP/1.1, without requests that can be read in two ways."""
 
     async def _create_stream(self, request: h11.Request) -> None:
         if (status := _refusal(request)) is None:
@@ -33,29 +33,29 @@ class Unambiguous(H11Protocol):
 
 
 class HTTP1(Unambiguous):
-    """The same, and nothing that a connection could become but a WebSocket."""
+    """The same, without upgrades except to a WebSocket."""
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        """Upgrade to no other protocol: a server may pass over what a client would rather speak (RFC 9110, 7.8)."""
+        """Ignore requests to upgrade to another protocol, as a server may (RFC 9110, 7.8)."""
 
 
 def _refusal(request: h11.Request) -> int | None:
-    """The status with which a request is refused, and its connection closed."""
+    """Return the status with which a request is refused and its connection closed, or None."""
     if request.http_version not in (b"1.0", b"1.1"):
         return 505
     names = {name.lower() for name, _ in request.headers}
-    # RFC 9112, 6.1: a server ought to treat it as an error, and has to close the connection
+    # RFC 9112, 6.1: a server ought to treat it as an error, and must close the connection
     return 400 if {b"content-length", b"transfer-encoding"} <= names else None
 
 
 class Connection(TCPServer):
-    """One connection; Hypercorn gives it its protocol, in whose place comes one of those above."""
+    """A connection that replaces the protocol that Hypercorn assigns by one of the classes above."""
 
     spoken: type[H11Protocol] = HTTP1
 
     @property
     def protocol(self) -> ProtocolWrapper:
-        """What is spoken."""
+        """The connection's protocol."""
         return self._wrapper
 
     @protocol.setter
@@ -66,7 +66,7 @@ class Connection(TCPServer):
 
 
 class MayUpgrade(Connection):
-    """One that may become HTTP/2."""
+    """A connection that may become HTTP/2."""
 
     spoken = Unambiguous
 

@@ -1,4 +1,4 @@
-"""Conversations and their states as replies have them. Pure."""
+"""Makes the structs of replies that describe conversations and their states. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CRASHED = RunError(
 
 
 def info_of(name: str, state: State, updated: datetime, title: str) -> ConversationInfo:
-    """A conversation in a whole state; `title` is what it is called where it was given no title."""
+    """Describe a conversation by its whole state; `title` is used if the conversation has none."""
     ledger, created = state.ledger, state.created
     assert created is not None
     return ConversationInfo(
@@ -52,7 +52,7 @@ def info_of(name: str, state: State, updated: datetime, title: str) -> Conversat
 
 
 def info_of_row(row: Row, state: State | None) -> ConversationInfo:
-    """A conversation of a list; its `state`, where it is known, says what waits in it and what ended it."""
+    """Describe a conversation of a list. Its `state`, if known, adds what waits in it and the error that ended it."""
     return ConversationInfo(
         id=row.id,
         status=convert(row.status, Status),
@@ -78,7 +78,7 @@ def info_of_row(row: Row, state: State | None) -> ConversationInfo:
 
 
 def state_info(state: State) -> StateInfo:
-    """A whole state."""
+    """Describe a whole state."""
     ledger = state.ledger
     return StateInfo(
         cursor=Cursor(state.epoch, state.seq),

@@ -1,4 +1,4 @@
-"""What stands in the source below each field of a struct; for the OpenAPI document, since Python drops it."""
+"""The docstrings of a struct's fields, read from the source because Python drops them; for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 
 def described(schemas: dict[str, Any], types: list[Any]) -> None:
-    """Add to the schemas of structs, by name, what is said of their fields."""
+    """Add the docstrings of fields to the schemas of structs, which are given by name."""
     for kind in set(structs_of(types)):
         schema = schemas.get(kind.__name__) or schemas.get(f"{kind.__module__}.{kind.__name__}")
         if schema is not None:
@@ -22,7 +22,7 @@ def described(schemas: dict[str, Any], types: list[Any]) -> None:
 
 
 def structs_of(types: list[Any]) -> Iterator[type[msgspec.Struct]]:
-    """All structs that types consist of."""
+    """Yield all structs that types consist of."""
     yield from _structs(msgspec.inspect.multi_type_info(types), set())
 
 
@@ -31,7 +31,7 @@ def _structs(node: Any, seen: set[int]) -> Iterator[type[msgspec.Struct]]:
         for one in node:
             yield from _structs(one, seen)
     elif isinstance(node, msgspec.inspect.Type | msgspec.inspect.Field) and id(node) not in seen:
-        seen.add(id(node))  # types may have themselves inside
+        seen.add(id(node))  # types may be recursive
         if isinstance(node, msgspec.inspect.StructType):
             yield node.cls
         for name in node.__struct_fields__:
@@ -39,7 +39,7 @@ def _structs(node: Any, seen: set[int]) -> Iterator[type[msgspec.Struct]]:
 
 
 def _fields(kind: type[msgspec.Struct]) -> dict[str, str]:
-    """What is said of the fields of a struct, and of those that it inherits, by their names in JSON."""
+    """Return the docstrings of a struct's fields, with inherited ones, by their names in JSON."""
     names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__):
@@ -51,7 +51,7 @@ def _fields(kind: type[msgspec.Struct]) -> dict[str, str]:
 
 @cache
 def _classes(module: ModuleType) -> dict[str, dict[str, str]]:
-    """By class, by field, the string below it; nothing where there is no source."""
+    """Return the docstrings of fields, by class and field; nothing if there is no source."""
     try:
         tree = ast.parse(inspect.getsource(module))
     except (OSError, TypeError):

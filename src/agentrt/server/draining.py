@@ -1,4 +1,4 @@
-"""`DrainedBody`: reads what is left of a request's body once it was answered, and throws it away."""
+"""`DrainedBody`: reads the rest of a request's body after the response, and discards it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LINGER, QUIET = 2.0, 0.25
-"""Seconds that a client which was answered may go on sending, and that it may be silent meanwhile."""
+"""Seconds after the response for which a client may go on sending, and for which it may be silent meanwhile."""
 
 
 class DrainedBody:
-    """ASGI middleware, the outermost.
+    """ASGI middleware that drains request bodies. Only `Started` is outside of it.
 
-    A request may be answered before its body is there: one that is too large, or of nobody. Hypercorn then waits, at
-    the end of the answer, until the application takes what was read, and does not see meanwhile that the client is
-    gone: both would wait for ever.
+    A request may be answered before its body has arrived, for example if the body is too large or the client unknown.
+    At the end of the response, Hypercorn then waits until the application takes the data that it has read, and does not
+    notice if the client disconnects: both would wait for ever.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -44,8 +44,8 @@ class DrainedBody:
             if over or message["type"] != "http.response.body" or message.get("more_body", False):
                 await send(message)
                 return
-            # the answer first, then what is still sent, then its end: a connection that is closed while its client
-            # sends is reset, and what was answered may be lost (RFC 9112, 9.6)
+            # first the response, then the rest of the body, then the response's end: a connection that is closed while
+            # its client sends is reset, and the client may lose the response (RFC 9112, 9.6)
             await send({**message, "more_body": True})
             with anyio.move_on_after(LINGER):
                 await drain(QUIET)
@@ -57,6 +57,6 @@ class DrainedBody:
 
 
 def _may_have_body(scope: Scope) -> bool:
-    """In HTTP/1 a header says so."""
+    """Return whether a request may have a body; in HTTP/1 a header says so."""
     names = {name for name, _ in scope["headers"]}
     return not scope["http_version"].startswith("1") or not names.isdisjoint({b"content-length", b"transfer-encoding"})

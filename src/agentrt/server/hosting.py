@@ -1,4 +1,4 @@
-"""`Hosting`: the conversations of one server, each opened when it is first asked for."""
+"""`Hosting`: the conversations of one server, each opened at its first request."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from .schemas import COUNT
 from .settings import ServerSettings
 
 RESUMED_AT_ONCE = 16
-"""Conversations that are opened side by side at the start."""
+"""Maximum number of conversations that are opened at once at the start."""
 
 STOPPED = "the server was stopped"
-"""The reason of the pause of what was running then."""
+"""The pause reason of conversations that run when the server stops."""
 
 _log = logging.getLogger(__name__)
 
 
 def _free(name: str | None) -> str | None:
-    """A name that a conversation is to have. Raises `ConfigurationError` for one that is a path of the server's."""
+    """Return the id requested for a new conversation. Raises `ConfigurationError` if a path of the server has it."""
     if name == COUNT:
         raise ConfigurationError(f"{name!r} is a path of the server's: give the conversation another id")
     return name
 
 
 class _Hosted:
-    """A conversation that was opened here, whose it is, and when it was last asked for."""
+    """An open conversation, its owner, and the time of its last request."""
 
     __slots__ = ("asked", "conversation", "owner")
 
@@ -59,15 +59,15 @@ class _Hosted:
 
     @property
     def asleep(self) -> bool:
-        """Whether it left memory, but for a stub."""
+        """Whether the conversation sleeps: only a stub of it is in memory."""
         return self.conversation.state.created is None
 
 
 class Hosting:
     """The conversations of one server; an async context manager.
 
-    Each is opened when it is first asked for, and sleeps when it is not used; one that sleeps and that nobody asks for
-    or follows has no place here any more. Others than its owner are told that it is not there.
+    A conversation is opened at its first request, and sleeps when it is not used. It is closed if it sleeps and has had
+    no requests and no followers for some time. Users who may not see a conversation are told that it does not exist.
     """
 
     def __init__(self, runtime: Runtime, settings: ServerSettings) -> None:
@@ -75,7 +75,7 @@ class Hosting:
         self.stopping = False
         """Whether new work is refused."""
         self.followed: Callable[[str], bool] = lambda conversation_id: False
-        """Whether someone follows a conversation."""
+        """Whether a conversation has followers."""
         self._hosted: dict[str, _Hosted] = {}
         self._opening: dict[str, anyio.Lock] = {}
 
@@ -98,18 +98,18 @@ class Hosting:
         return len(self._hosted)
 
     async def drain(self, seconds: float) -> None:
-        """Take no new work, and let what runs come to rest: its step may take so long to end."""
+        """Refuse new work, pause running conversations, and wait up to `seconds` for their steps to end."""
         self.stopping = self.runtime.consolidations.stopping = True
         await self.runtime.hosts.settle(STOPPED, seconds)
 
     async def recover(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Close what a process that died left open; with `resume_running` let what was running go on.
+        """Open the conversations that were running when their process died, which closes their unfinished work.
 
-        That is what was at work when a process died, and what a server paused when it was stopped. It has begun when it
-        is known which these are: whoever asks for one of them afterwards keeps it from nothing.
+        With `resume_running`, continue them, and those that a server paused when it stopped. `task_status` is told
+        once the list of these is known, so that a request that opens one of them later does not prevent its recovery.
         """
         running = await self.runtime.store.listing.page(1 << 30, None, Filter(CRASHED), self._live)
-        # one that is delegated to goes on with the one that it works for, which opens it
+        # a delegated conversation is opened and continued by the one that delegated it
         names = [row.id for row in running if row.delegated_by is None or not self.settings.resume_running]
         if self.settings.resume_running:
             names += await self._stopped()
@@ -127,14 +127,14 @@ class Hosting:
                     await conversation.start_run()
                     _log.info("conversation %s goes on", name)
             except LogLocked:
-                return  # at work in another process
+                return  # open in another process
             except AgentrtError as error:
                 _log.warning("conversation %s does not go on: %s", name, error)
-            except Exception:  # of one conversation: the others go on
+            except Exception:  # concerns one conversation; the others continue
                 _log.exception("conversation %s does not go on", name)
 
     async def _stopped(self) -> list[str]:
-        """What a server paused when it was stopped."""
+        """Return the conversations that a server paused when it stopped, without delegated ones."""
         store, names = self.runtime.store, list[str]()
         for row in await store.listing.page(1 << 30, None, Filter("paused")):
             last = await store.history(row.id).last_word() if row.delegated_by is None else None
@@ -143,7 +143,7 @@ class Hosting:
         return names
 
     async def _forget(self) -> None:
-        """Give up the places of conversations that sleep and that nobody needs; for a task of its own."""
+        """Close sleeping conversations without recent requests or followers; for a task of its own."""
         while True:
             await anyio.sleep(min(max(self.settings.forget_after / 4, 0.05), 30.0))
             since = time.monotonic() - self.settings.forget_after
@@ -157,14 +157,14 @@ class Hosting:
     async def _close(self, name: str, hosted: _Hosted) -> None:
         try:
             await hosted.conversation.__aexit__(None, None, None)
-        except Exception:  # of one conversation: the others are closed, too
+        except Exception:  # concerns one conversation; the others are closed, too
             _log.exception("what conversation %s left behind", name)
 
     async def get(self, conversation_id: str, principal: Principal) -> Conversation:
-        """A conversation, entered, which all who ask share. Raises `ConversationMissing`, and what opening it does."""
+        """Return an entered conversation, shared by its clients. Raises `ConversationMissing` and errors of opening."""
         hosted = self._hosted.get(conversation_id)
         if hosted is None:
-            # before it is opened: that it is damaged, or locked, is nothing that others should know
+            # checked before it is opened, so that other users do not learn that it is damaged or locked
             if not principal.may(Scope.ADMIN) and not principal.sees(await self._owner(conversation_id)):
                 raise ConversationMissing(conversation_id)
             hosted = await self._open(conversation_id)
@@ -174,7 +174,7 @@ class Hosting:
         return hosted.conversation
 
     async def _owner(self, conversation_id: str) -> str | None:
-        """Whose a conversation is that was not opened here; None also where that cannot be told."""
+        """Return the owner of a conversation that is not open here; None also if it is missing or damaged."""
         try:
             return (await self.runtime.store.history(conversation_id).created()).owner
         except (ConversationMissing, LogCorrupt):
@@ -188,10 +188,10 @@ class Hosting:
         conversation_id: str | None = None,
         secrets: Mapping[str, str] = {},
     ) -> Conversation:
-        """Begin a conversation in a directory below those that are allowed; without one, in a new one.
+        """Begin a conversation in `workspace`, a directory below the server's workspaces; by default in a new one.
 
-        Raises `ConfigurationError`, `WorkspaceMissing`, `ConversationExists`, or `Refusal` for an agent that the
-        principal may not have.
+        Raises `ConfigurationError`, `WorkspaceMissing`, `ConversationExists`, or `Refusal` if the principal may not use
+        the agent or the server is stopping.
         """
         check(principal, of_creation(agent, self.settings.agent, await self.saved(principal)))
         if self.stopping:
@@ -208,7 +208,7 @@ class Hosting:
     async def count(
         self, principal: Principal, status: str | None = None, query: str = "", tags: Mapping[str, str] = {}
     ) -> int:
-        """How many conversations `page` has in all."""
+        """Return the number of conversations on all pages of `page`."""
         owner = None if Scope.ADMIN in principal.scopes else principal.owner
         if owner is None and Scope.ADMIN not in principal.scopes:
             return 0
@@ -223,9 +223,9 @@ class Hosting:
         query: str = "",
         tags: Mapping[str, str] = {},
     ) -> list[Row]:
-        """The conversations that a principal sees, after a place in their list, those written last first.
+        """Return the conversations that a principal sees, after a position in the list, the last written first.
 
-        Only those of one status, with `query` in the title or id, and with all `tags`, where these are given.
+        Filters, if given: `status`, `query` in the title or id, and `tags`, which must all match.
         """
         owner = None if Scope.ADMIN in principal.scopes else principal.owner
         if owner is None and Scope.ADMIN not in principal.scopes:
@@ -236,8 +236,8 @@ class Hosting:
     async def do(self, conversation_id: str, control: AnyControl, principal: Principal) -> Reply:
         """Carry out a control.
 
-        Raises `ConversationMissing`, `Refusal` where the principal may not, and what the conversation's method of it
-        does. While the server stops, only what stops a conversation is done.
+        Raises `ConversationMissing`, `Refusal` if the principal may not do this, and the errors of `Conversation.do`.
+        While the server stops, only a pause or an interrupt is carried out.
         """
         if self.stopping and not isinstance(control, Pause | Interrupt):
             raise stopping()
@@ -251,7 +251,9 @@ class Hosting:
         return await conversation.do(control, principal.owner)
 
     async def saved(self, principal: Principal) -> tuple[AnyLLM, ...]:
-        """The profiles, for a principal who may not name any address for a model; none where they cannot be read."""
+        """Return the model profiles, whose addresses any principal may use. Return none for an admin, who may use any
+        address, and if they cannot be read.
+        """
         if principal.may(Scope.ADMIN):
             return ()
         try:
@@ -262,7 +264,8 @@ class Hosting:
     async def fork(self, conversation_id: str, principal: Principal, wanted: Fork) -> Conversation:
         """Begin a conversation that shares the events up to a place; it has the same owner.
 
-        Raises what a fork does, and `Refusal` where it would have less asked than is asked now.
+        Raises the errors of `Conversation.fork`, and `Refusal` if the fork's configuration loosens the current one in a
+        way that the principal may not.
         """
         conversation = await self.get(conversation_id, principal)
         if wanted.place is not None or wanted.agent is not None:
@@ -284,9 +287,9 @@ class Hosting:
         return fork
 
     async def delete(self, conversation_id: str, principal: Principal) -> None:
-        """Delete a conversation; one that runs is interrupted. Raises `ConversationMissing`, `LogLocked`, `LogFailed`.
+        """Delete a conversation; a running one is interrupted. Raises `ConversationMissing`, `LogLocked`, `LogFailed`.
 
-        A damaged one, of which nobody knows whose it is, only an admin can delete.
+        Only an admin can delete a damaged conversation, because its owner is unknown.
         """
         if Scope.ADMIN not in principal.scopes:
             await self.get(conversation_id, principal)
@@ -306,7 +309,7 @@ class Hosting:
 
     @asynccontextmanager
     async def _alone(self, conversation_id: str) -> AsyncIterator[None]:
-        """While nobody else opens or deletes it."""
+        """Hold the lock on opening, closing and deleting a conversation."""
         lock = self._opening.setdefault(conversation_id, anyio.Lock())
         try:
             async with lock:
@@ -316,13 +319,13 @@ class Hosting:
                 self._opening.pop(conversation_id, None)
 
     async def whole(self, conversation: Conversation) -> State:
-        """The state, with the configuration that it has also while it sleeps."""
+        """Return the state with its configuration, read from the log if the conversation sleeps."""
         if conversation.state.agent is not None:
             return conversation.state
         return await self.runtime.store.history(conversation.id).state()
 
     def state(self, conversation_id: str) -> State | None:
-        """The state of a conversation that was opened here; while it sleeps without what was said."""
+        """Return the state of a conversation that is open here; without messages and configuration while it sleeps."""
         hosted = self._hosted.get(conversation_id)
         return None if hosted is None else hosted.conversation.state
 
@@ -331,7 +334,7 @@ class Hosting:
         if hosted is None:
             return None
         state = hosted.conversation.state
-        return state if state.created is not None else None  # asleep, its row is in the catalogue
+        return state if state.created is not None else None  # if it sleeps, the catalogue has its row
 
     def _directory(self, given: str | None, name: str) -> Path:
         roots = [root.resolve() for root in self.settings.workspaces]

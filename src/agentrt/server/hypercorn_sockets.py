@@ -1,8 +1,8 @@
-"""`adapt`: a socket as Hypercorn serves it, without compression and with a `Wire`, which Hypercorn has no setting for.
+"""`adapt`: gives a Hypercorn WebSocket a `Wire` and no compression. Hypercorn has no settings for this.
 
-This is the one reach into objects of Hypercorn that are not its interface. It is written for the versions that
-`pyproject.toml` allows. Where something is not as it is there, or another server serves, a socket is left to ASGI:
-slower, and compressed where its client asks for it.
+This is the only module that uses Hypercorn's internal objects, those of the versions that `pyproject.toml` allows. If
+they are not as expected, or another server is used, the socket is served through ASGI: slower, and compressed if its
+client asks for that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .streams.wire import WIRE
 
 
 class HypercornWire:
-    """The `Wire` of a socket on HTTP/1.1."""
+    """The `Wire` of a WebSocket on HTTP/1.1."""
 
     __slots__ = ("_stream", "_transport")
 
@@ -27,7 +27,7 @@ class HypercornWire:
 
     @property
     def free(self) -> bool:
-        """Whether neither end has closed it, and the kernel has taken all that was written before."""
+        """Whether the socket is open at both ends, and the kernel has taken everything written so far."""
         stream, transport = self._stream, self._transport
         if stream.state is not ASGIWebsocketState.CONNECTED or stream.closed:
             return False
@@ -41,9 +41,9 @@ class HypercornWire:
 
 
 def adapt(scope: Scope, send: Send) -> None:
-    """Decline the compression (RFC 7692) of a socket, and give its scope a `Wire`; nothing where that cannot be.
+    """Decline compression (RFC 7692) for a socket, and give its scope a `Wire`; do nothing if that is not possible.
 
-    Compression would cost each socket 300 KB, and each message an encoding of its own.
+    Compression takes 300 KB for each socket, and each socket would need its own encoding of a message.
     """
     stream = getattr(send, "__self__", None)
     if not isinstance(stream, WSStream):
@@ -55,7 +55,7 @@ def adapt(scope: Scope, send: Send) -> None:
 
 
 def _transport_of(stream: WSStream) -> WriteTransport | None:
-    """Where a stream's bytes go; None where they are not a connection's only ones, or not where they are looked for."""
+    """Return a stream's transport; None if its connection may have other streams, or Hypercorn is not as expected."""
     protocol = getattr(getattr(stream, "send", None), "__self__", None)
     server = getattr(getattr(protocol, "send", None), "__self__", None)
     writer = getattr(server, "writer", None)

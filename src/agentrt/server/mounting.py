@@ -1,4 +1,4 @@
-"""Serving as a part of another application: its lifespan must run this one's, and says so where it does not."""
+"""Mounting the server in another application, whose lifespan must run the server's: else all requests are refused."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NOT_STARTED = (
 
 
 def lifespan_of(app: Starlette) -> Lifespan:
-    """The lifespan of an application that mounts `app`, which `create_app` made: it starts and stops `app`.
+    """Return a lifespan for an application that mounts `app`, made by `create_app`: it starts and stops `app`.
 
-    An application with a lifespan of its own enters this one in it: `async with lifespan_of(agents)(app): ...`.
+    An application with its own lifespan enters this one inside it: `async with lifespan_of(agents)(app): ...`.
     """
 
     @asynccontextmanager
@@ -35,7 +35,7 @@ def lifespan_of(app: Starlette) -> Lifespan:
 
 
 class Started:
-    """ASGI middleware that refuses what comes to an application whose lifespan does not run."""
+    """ASGI middleware that refuses requests while the application's lifespan does not run."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

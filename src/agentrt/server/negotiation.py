@@ -1,4 +1,4 @@
-"""What a request says in its query, body and headers, decoded and checked. Pure."""
+"""Decodes and checks the query, body and headers of a request. Pure."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ JSON = "application/json"
 T = TypeVar("T", bound=msgspec.Struct)
 
 _LONG = re.compile(rb"[0-9]{19}")
-"""What an integer has that may not fit into 64 bits."""
+"""Matches in an integer that may not fit into 64 bits."""
 
 _DATED = re.compile(r"\d{4}-")
-"""What a time of RFC 3339 begins with."""
+"""The beginning of a time of RFC 3339."""
 
 COMMAS = "commas"
-"""The key in `Meta(extra=...)` of a list that is one parameter, with commas; others are a parameter given often."""
+"""The key in `Meta(extra=...)` of a list that is one parameter, with commas. Other lists are repeated parameters."""
 
 
 def decode_body(data: bytes, type: Any) -> Any:
-    """The body as a struct. Raises `Refusal` for what is no JSON, `msgspec.ValidationError` for what does not fit."""
+    """Return the body as a struct. Raises `Refusal` if it is not JSON, `msgspec.ValidationError` if it does not fit."""
     try:
         body = msgspec.json.decode(data, type=type)
     except msgspec.ValidationError:
@@ -38,13 +38,13 @@ def decode_body(data: bytes, type: Any) -> Any:
     if _LONG.search(data):
         try:
             msgspec.msgpack.encode(msgspec.json.decode(data))
-        except OverflowError as error:  # it could be logged, but its state not be remembered
+        except OverflowError as error:  # it could be logged, but a state with it could not be saved
             raise msgspec.ValidationError("Expected integers of at most 64 bits") from error
     return body
 
 
 def decode_query(given: QueryParams, type: type[T]) -> T:
-    """The query as a struct. Raises `msgspec.ValidationError`, also for a parameter that is not known."""
+    """Return the query as a struct. Raises `msgspec.ValidationError`, also for an unknown parameter."""
     values: dict[str, Any] = {}
     lists = {field.encode_name: separated for field in msgspec.structs.fields(type) if (separated := as_list(field))}
     for name in given:
@@ -56,17 +56,17 @@ def decode_query(given: QueryParams, type: type[T]) -> T:
         else:
             values[name] = found[0]
     query = msgspec.convert(values, type, strict=False)
-    for field in msgspec.structs.fields(type):  # what is not given is left out, not called "null"
+    for field in msgspec.structs.fields(type):  # a missing value is left out, not written as "null"
         name, value = field.encode_name, getattr(query, field.name)
         if name in values and value is None:
             raise msgspec.ValidationError(f"Expected a value, got null - at `$.{name}`")
-        if isinstance(value, datetime) and not _DATED.match(values[name]):  # a number: it was taken for seconds
+        if isinstance(value, datetime) and not _DATED.match(values[name]):  # a number, which was taken for seconds
             raise msgspec.ValidationError(f"Expected a time as in RFC 3339 - at `$.{name}`")
     return query
 
 
 def as_list(field: msgspec.structs.FieldInfo) -> str:
-    """How a parameter that is a list is given: "commas", or "often"; "" when it is none."""
+    """Return how a list is given as a parameter: "commas", or "often" (repeated); "" if the field is no list."""
     extra, kind = {}, field.type
     if get_origin(kind) is Annotated:
         kind, *metas = get_args(kind)
@@ -78,13 +78,13 @@ def as_list(field: msgspec.structs.FieldInfo) -> str:
 
 
 def is_json(content_type: str) -> bool:
-    """Whether a body of this media type is JSON."""
+    """Return whether a body of this media type is JSON."""
     kind = content_type.partition(";")[0].strip().lower()
     return kind == JSON or (kind.startswith("application/") and kind.endswith("+json"))
 
 
 def acceptable(accept: str, media_type: str) -> bool:
-    """Whether an Accept header (RFC 9110, 12.5.1) takes a media type; the most specific range that fits counts."""
+    """Return whether an Accept header (RFC 9110, 12.5.1) takes a media type; its most specific range counts."""
     if not accept.strip():
         return True
     main = media_type.partition("/")[0]
@@ -99,6 +99,6 @@ def acceptable(accept: str, media_type: str) -> bool:
 
 
 def _none(parameter: str) -> bool:
-    """Whether this is a weight of nothing, as in "q=0.0"."""
+    """Return whether this is a weight of zero, as in "q=0.0"."""
     name, _, value = parameter.partition("=")
     return name.strip() == "q" and value.strip("0. ") == ""

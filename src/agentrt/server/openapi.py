@@ -1,4 +1,4 @@
-"""The OpenAPI document (3.1) of the REST operations, made from their declarations and their types. Pure."""
+"""The OpenAPI document (3.1) of the REST operations, made from their declarations and types. Pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _TAGS = {
 
 
 def document(endpoints: Iterable[Endpoint], streams: Iterable[Stream] = STREAMS) -> dict[str, Any]:
-    """The document, as builtins."""
+    """Return the document, as builtins."""
     endpoints = tuple(endpoints)
     schemas = components(endpoints)
     paths: dict[str, dict[str, Any]] = {}
@@ -146,7 +146,7 @@ def _parameters(query: type[msgspec.Struct], schema: dict[str, Any]) -> list[dic
 
 
 def _add_stream(path: dict[str, Any], stream: Stream) -> None:
-    """Describe a stream at its path: OpenAPI has no words for a socket, so what goes over it is in an extension."""
+    """Describe a stream at its path. OpenAPI cannot describe a socket, so its messages are in an extension."""
     (_,), schemas = msgspec.json.schema_components([FollowQuery])
     described(schemas, [FollowQuery])
     parameters = [*_parameters(FollowQuery, schemas[FollowQuery.__name__]), *_named(stream.headers)]
@@ -163,7 +163,7 @@ def _add_stream(path: dict[str, Any], stream: Stream) -> None:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter's schema: null is to leave it out."""
+    """Return a parameter's schema without null, since the parameter is left out instead."""
     schema = {key: value for key, value in schema.items() if not (key == "default" and value is None)}
     options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
     if len(options) == 1:

@@ -1,4 +1,4 @@
-"""The web console's files, as they were built, and the page at /docs; read once, and served from memory."""
+"""The built files of the web console and of the page at /docs, read once and served from memory."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ POLICY = "; ".join(
         "trusted-types dompurify",
     )
 )
-"""The content security policy (CSP Level 3): only scripts and styles that are files of ours, and no HTML from text."""
+"""The content security policy (CSP Level 3): scripts and styles only from our files, and no HTML made from text."""
 
 DOCS_POLICY = "; ".join(part for part in POLICY.split("; ") if "trusted-types" not in part)
-"""That of /docs: its library makes HTML of text, which it has cleaned (DOMPurify)."""
+"""The policy of /docs, whose library makes HTML from text, cleaned by DOMPurify."""
 
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -59,7 +59,7 @@ npm --prefix src/agentrt/server/web run build</pre>
 
 
 class _Asset:
-    """A file as it is sent."""
+    """A file, ready to be sent."""
 
     __slots__ = ("_zipped", "body", "etag", "headers", "media_type")
 
@@ -67,21 +67,21 @@ class _Asset:
         self.body = path.read_bytes()
         self.etag = f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
         self.media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-        # those in assets/ have a hash of their content in their names
+        # names in assets/ contain a hash of the content
         cache = "public, max-age=31536000, immutable" if path.parent.name == "assets" else "no-cache"
         self.headers = headers | {"Cache-Control": cache, "ETag": self.etag, "Vary": "Accept-Encoding"}
         self._zipped: bytes | None = None
 
     async def zipped(self) -> bytes:
-        """Its gzip (RFC 1952), made when it is first asked for: of a large one that takes a while."""
+        """Return its gzip (RFC 1952), made at the first request, because it takes a while for a large file."""
         if self._zipped is None:
             self._zipped = await anyio.to_thread.run_sync(partial(gzip.compress, self.body, mtime=0))
         return self._zipped
 
 
 def routes(directory: Path = BUILT) -> list[BaseRoute]:
-    """The console at "/" and what is at "/docs", with the files that they load; where they were not built, a page that
-    says how.
+    """Return the routes of the console at "/", of "/docs" and of their files. If they were not built, a page says how
+    to build them.
     """
     found: dict[str, Callable[[Request], Awaitable[Response]]] = {"/": _not_built, "/docs": _not_built}
     pages = {"/index.html": "/", "/docs/index.html": "/docs"}

@@ -1,17 +1,19 @@
-"""What each control needs of a principal, and what loosens security so that it needs more; for REST and for sockets.
+"""The scopes that each control needs, more if it loosens security; for REST and for sockets.
 
-A key that may steer must not get by a detour what only a key that may approve, or an admin's, allows. So what it begins
-is held against the server's own agent, or against `BASELINE` where the server has none:
+A key that may only steer must not get by a detour what only a key that may approve, or an admin's key, allows. So a
+conversation that it begins is compared with the server's own agent, or with `BASELINE` if the server has none:
 
-- who is asked, the ratings that decide it, what is denied, and what may be spent: no less strict. Else: approve.
-- hooks (they are commands that run unasked) and tools: those of the server's agent. Else: approve.
-- prices of models, by which budgets are reckoned: those of the server's agent. Else: approve.
-- where a model is called, with which variable of the server's environment as its key, and what is added to the
-  request: as the provider has it, or as the server's agent has it. Else: admin, since the server's keys would go where
-  the caller says. An added header (`Host`) and, with some providers, an added member (`api_base`) redirect it, too.
-- files of the workspace that run by themselves later, such as hooks of git and what CI runs: approve.
-- rules for all conversations in a workspace, others' as well: admin for one that allows something, and to take back one
-  that asks or denies.
+- when a person is asked, the ratings that decide this, what is denied, and what may be spent: at least as strict.
+  Otherwise: approve.
+- hooks (commands that run without being asked about) and tools: those of the server's agent. Otherwise: approve.
+- prices of models, which budgets are computed with: those of the server's agent. Otherwise: approve.
+- the address of a model, the variable of the server's environment that has its key, and additions to the request: the
+  provider's own, or those of the server's agent or a profile. Otherwise: admin, because the server's keys would be sent
+  to an address that the caller chooses. An added header (`Host`) and, with some providers, an added member (`api_base`)
+  redirect the request, too.
+- files of the workspace that are run by other programs later, such as git hooks and CI configurations: approve.
+- rules for all conversations in a workspace, also those of other users: admin, to add a rule that allows something, or
+  to remove a rule that asks or denies.
 """
 
 from __future__ import annotations
@@ -75,17 +77,17 @@ _APPROVING = (
 )
 
 _ADMINISTERING = (Agree, LoadPlugin)
-"""The programs run in all conversations that find them, and a plugin is read from where the caller says."""
+"""Controls for admins: they let programs run in all conversations that find them, or read a plugin from anywhere."""
 
 BASELINE = Agent(llm=LLM(model=""), confirmation=ConfirmRisky())
-"""What is asked for where the server has no agent of its own: actions that are rated risky are asked about."""
+"""The agent to compare with if the server has none of its own: a person is asked about actions rated as risky."""
 
 
 _PROGRAMS = "its `mcp_servers` are others: they run as programs of the server, or are sent what it knows"
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """A scope that is needed, and what for."""
+    """A scope that is needed, and the reason."""
 
     scope: Scope
     why: str
@@ -104,30 +106,30 @@ _RUNS = re.compile(
     r"|\.?mise(?:\.local)?\.toml)$",
     re.IGNORECASE,
 )
-"""Files of a workspace that run by themselves later: those of git, editors, environments, hooks and CI."""
+"""Files of a workspace that other programs run later: those of git, editors, environments, hooks and CI."""
 
 
 def of_file(path: str) -> Iterator[Demand]:
-    """What writing a file of the workspace needs besides; `path` is where it leads, from the workspace on."""
+    """Yield the additional demands for writing a file; `path` is its real path, relative to the workspace."""
     if _RUNS.search(path):
         yield Demand(Scope.APPROVE, f"{path} runs by itself later, without being asked about")
 
 
 def scope_of(kind: type[Control]) -> Scope:
-    """What a principal needs for a control, whatever it says."""
+    """Return the scope that a control needs, whatever its content."""
     if issubclass(kind, _ADMINISTERING):
         return Scope.ADMIN
     return Scope.APPROVE if issubclass(kind, _APPROVING) else Scope.STEER
 
 
 def require(principal: Principal, scope: Scope) -> None:
-    """Raises `Refusal` (403) for a key without a scope."""
+    """Raise `Refusal` (403) for a key without the scope."""
     if not principal.may(scope):
         raise refusal(403, "Not allowed", f"this needs a key with the scope {scope.value!r}", "scope")
 
 
 def check(principal: Principal, demands: Iterable[Demand]) -> None:
-    """Whether a principal has all that is needed. Raises `Refusal` (403), which says what is not there."""
+    """Raise `Refusal` (403), with the reasons, if a principal does not have all scopes that are needed."""
     missing = [demand for demand in demands if not principal.may(demand.scope)]
     if missing:
         needed = " and ".join(sorted({repr(demand.scope.value) for demand in missing}))
@@ -136,8 +138,8 @@ def check(principal: Principal, demands: Iterable[Demand]) -> None:
 
 
 def of_creation(agent: Agent, default: Agent | None, saved: Iterable[AnyLLM] = ()) -> Iterator[Demand]:
-    """What beginning a conversation with an agent needs, on a server whose own agent is `default`, and whose profiles
-    are `saved`.
+    """Yield the demands for beginning a conversation with an agent, on a server whose own agent is `default` and whose
+    profiles are `saved`.
     """
     yield Demand(Scope.STEER, "it begins a conversation")
     if agent != default:
@@ -145,17 +147,17 @@ def of_creation(agent: Agent, default: Agent | None, saved: Iterable[AnyLLM] = (
 
 
 def looks_at_agent(control: AnyControl) -> bool:
-    """Whether what a control needs depends on the agent of its conversation."""
+    """Return whether the demands of a control depend on the agent of its conversation."""
     return isinstance(control, SwitchLLM | AskAgent | GenerateTitle | SetGoal | Configure)
 
 
 def of_control(
     control: AnyControl, agent: Agent | None, default: Agent | None, saved: Iterable[AnyLLM] = ()
 ) -> Iterator[Demand]:
-    """What a control needs of a conversation whose agent is `agent`; that and what is `saved` as profiles counts only
-    where `looks_at_agent`.
+    """Yield the demands of a control. The conversation's `agent` and the `saved` profiles matter only if
+    `looks_at_agent`.
 
-    Raises `msgspec.ValidationError` for changes that make no sense.
+    Raises `msgspec.ValidationError` for invalid changes.
     """
     yield Demand(scope_of(type(control)), f"{tag_of(control)!r} needs it")
     known = (*saved, *(llm for one in (default, agent) if one is not None for llm in _llms(one)))
@@ -182,19 +184,19 @@ def of_control(
 
 
 def of_fork(then: State, now: State, agent: Agent | None = None) -> Iterator[Demand]:
-    """What a fork needs that begins with what was configured `then`, or with another `agent`, of a conversation that
-    stands as it is `now`.
+    """Yield the demands for a fork of a conversation whose current state is `now`. The fork begins with `agent`, or
+    with the agent of the earlier state `then`.
     """
     yield from _of_agent(_with_rules(agent or then.spec, then), _with_rules(now.spec, now), bounded=True)
 
 
 def _with_rules(agent: Agent, state: State) -> Agent:
-    """The agent, with the rules that were added to the conversation."""
+    """Return the agent with the rules that were added to the conversation."""
     return msgspec.structs.replace(agent, rules=(*agent.rules, *state.ledger.rules))
 
 
 def _of_agent(agent: Agent, base: Agent, *, bounded: bool, saved: tuple[AnyLLM, ...] = ()) -> Iterator[Demand]:
-    """What an agent needs beside one that is allowed; `bounded` by its tools and limits, too."""
+    """Yield the demands of an agent compared with an allowed one, with `bounded` also of its tools and limits."""
 
     def approve(why: str) -> Demand:
         return Demand(Scope.APPROVE, why)
@@ -233,14 +235,14 @@ def _all(agent: Agent) -> Iterator[Agent]:
 
 
 def _of_contexts(agent: Agent, known: Sequence[AgentContext | None]) -> Iterator[Demand]:
-    """What the contexts of an agent and of those below it need that are none of the `known` ones."""
+    """Yield the demands of the contexts of an agent, and of those below it, except for `known` contexts."""
     for one in _all(agent):
         if one.context not in known:
             yield from _of_context(one.context, None)
 
 
 def _of_context(context: AgentContext | None, base: AgentContext | None) -> Iterator[Demand]:
-    """What an agent is told needs where it comes from files that the caller could not read."""
+    """Yield the demands of a context compared with an allowed one: for plugins, the user's skills, and memory."""
     if context == base:
         return
     context, known = context or AgentContext(load_user_skills=True), base or AgentContext(load_user_skills=True)
@@ -253,12 +255,12 @@ def _of_context(context: AgentContext | None, base: AgentContext | None) -> Iter
 
 
 def _other_servers(agent: Agent, base: Agent) -> bool:
-    """Whether it has MCP servers that the other has not."""
+    """Return whether the agent has MCP servers that the other one does not have."""
     return any(base.mcp_servers.get(name) != server for name, server in agent.mcp_servers.items())
 
 
 def _rated_alike(agent: Agent, base: Agent) -> bool:
-    """Whether nothing that one asks about may go unasked in the other: another analyzer may rate lower."""
+    """Return whether the agent has the analyzers of `base`, since others may rate lower, or asks about everything."""
     return isinstance(agent.confirmation, AlwaysConfirm) or set(agent.analyzers) == set(base.analyzers)
 
 
@@ -273,13 +275,13 @@ def _tool(tool: msgspec.Struct) -> bytes:
 
 
 def _within(limits: Limits, base: Limits) -> bool:
-    """Whether no bound is wider; None is the widest."""
+    """Return whether no limit is higher than that of `base`; None is the highest."""
     pairs = ((getattr(limits, name), getattr(base, name)) for name in limits.__struct_fields__)
     return all(most is None or (own is not None and own <= most) for own, most in pairs)
 
 
 def _llms(agent: Agent) -> tuple[AnyLLM, ...]:
-    """Of an agent and of those that it may delegate to."""
+    """Return the models of an agent and of the agents that it may delegate to."""
     return (*agent.models, *(llm for other in agent.agents.values() for llm in _llms(other)))
 
 
@@ -300,7 +302,7 @@ _WAY = "no `base_url`, `api_key_env`, `extra_headers` or `extra_body` but those 
 
 
 def _way(llm: LLM) -> tuple[object, ...]:
-    """What says where a key goes, and which one."""
+    """Return the settings that decide which key is sent, and where."""
     return llm.base_url, llm.api_key_env, llm.extra_headers, llm.extra_body
 
 

@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): which status and code each has, and the response that says it."""
+"""Errors as problem details (RFC 9457): the status and code of each error, and its response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class Told(NamedTuple):
-    """How an error is told: the status, its code, and which of its attributes go with it."""
+    """How an error is reported: its status, its code, and the attributes that are sent with it."""
 
     status: int
     code: str
@@ -74,7 +74,7 @@ ERRORS: Mapping[type[AgentrtError], Told] = {
     errors.ActorCrashed: Told(500, "actor-crashed"),
     errors.ActorStopped: Told(500, "actor-stopped"),
 }
-"""How each error is told. One that is not here, of a class of somebody else, is told as the nearest that is."""
+"""How each error is reported. An error of another class is reported like the nearest base class in this table."""
 
 FILES: Mapping[str, int] = {
     "path": 422,
@@ -100,11 +100,11 @@ FILES: Mapping[str, int] = {
 """The status of a `WorkspaceError`, by its code."""
 
 HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
-"""Of what Starlette refuses by itself."""
+"""The codes of Starlette's own errors, by status."""
 
 
 class Refusal(Exception):
-    """Raised to answer with a problem."""
+    """An exception that is answered with a problem."""
 
     def __init__(self, problem: Problem, headers: dict[str, str] | None = None) -> None:
         self.problem, self.headers = problem, headers or {}
@@ -112,13 +112,13 @@ class Refusal(Exception):
 
 
 def refusal(status: int, title: str, detail: str = "", code: str = "", **headers: str) -> Refusal:
-    """A refusal with these words; headers with `_` for `-`."""
+    """Return a refusal; names of headers have `_` for `-`."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Refusal(Problem(title=title, status=status, detail=detail, code=code), named)
 
 
 def problem_of(error: Exception) -> Problem:
-    """What is said of an error; of one that is a bug only that it happened."""
+    """Return the problem of an error; of a bug, it says only that the server failed."""
     if isinstance(error, Refusal):
         return error.problem
     if isinstance(error, HTTPException):
@@ -137,18 +137,18 @@ def problem_of(error: Exception) -> Problem:
 
 
 def response(problem: Problem, headers: dict[str, str] | None = None) -> Response:
-    """The HTTP response of a problem."""
+    """Return the HTTP response of a problem."""
     return Response(msgspec.json.encode(problem), status_code=problem.status, headers=headers, media_type=MEDIA_TYPE)
 
 
 async def on_error(request: Request, error: Exception) -> Response:
-    """The exception handler of all expected errors."""
+    """Handle an exception: return its problem as a response."""
     headers = error.headers if isinstance(error, (Refusal, HTTPException)) else None
     return response(problem_of(error), dict(headers) if headers else None)
 
 
 def _detail(error: Exception) -> str:
-    """What a client may be told of an error: the server's own files and code are none of its business."""
+    """Return what a client may be told of an error: nothing of the server's own files and code."""
     match error:
         case LogCorrupt(line=line, reason=reason):
             return f"record {line} of the log: {reason}"
@@ -165,7 +165,7 @@ def _detail(error: Exception) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """An attribute of an error as JSON has it."""
+    """Return an attribute of an error as a JSON value."""
     match value:
         case OSError():
             return value.strerror or str(value)

@@ -17,20 +17,20 @@ _log = logging.getLogger(__name__)
 
 
 class Readiness:
-    """Whether a server takes work: from when model calls are loaded until it is told to stop."""
+    """Whether a server takes work: from when model calls are loaded until the server is told to stop."""
 
     def __init__(self) -> None:
         self.waits_for: str | None = LOADING
-        """Why it does not take work yet."""
+        """Why the server does not take work yet; None if it does."""
         self.stopping = False
 
     @property
     def ready(self) -> bool:
-        """Whether it takes work."""
+        """Whether the server takes work."""
         return self.waits_for is None and not self.stopping
 
     def check(self) -> None:
-        """Raises `Refusal` while it takes no work at all."""
+        """Raise `Refusal` while the server takes no work."""
         if not self.ready:
             raise (
                 stopping()
@@ -39,7 +39,7 @@ class Readiness:
             )
 
     async def load(self, runtime: Runtime, settings: ServerSettings) -> None:
-        """Load what model calls need, off the loop."""
+        """Load the dependencies of model calls, off the loop."""
         try:
             await runtime.load()
             if settings.own_process:
@@ -55,6 +55,6 @@ class Readiness:
 
 
 def stopping() -> Refusal:
-    """The refusal of new work while the server stops."""
+    """Return the refusal of new work while the server stops."""
     detail = "it takes no new work: come again when it is back"
     return refusal(503, "The server is stopping", detail, "draining", Retry_After=str(RETRY_SECONDS))

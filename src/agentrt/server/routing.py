@@ -1,4 +1,4 @@
-"""`Endpoint`: a REST operation, declared once: what serves it, checks it and documents it reads the same lines."""
+"""`Endpoint`: a REST operation, declared once for the code that serves it, checks its requests and documents it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAME = re.compile(NAME)
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Body, Query]):
-    """A request that was checked: by whom it is, what it says, and what the server has to answer it."""
+    """A checked request: its principal, its decoded content, and the services to answer it."""
 
     request: Request
     services: Services
@@ -40,25 +40,25 @@ class Call(Generic[Body, Query]):
     query: Query
 
     def path(self, name: str) -> str:
-        """A part of the path."""
+        """Return a parameter of the path."""
         return str(self.request.path_params[name])
 
     @property
     def key(self) -> str | None:
-        """What the client calls this request, so that asking again does nothing twice. Raises `Refusal`."""
+        """The idempotency key, by which a repeated request has no second effect. Raises `Refusal` if it is invalid."""
         key = self.request.headers.get("idempotency-key")
         if key is not None and not (0 < len(key) <= 128 and key.isascii() and key.isprintable()):
             raise refusal(422, "Not an idempotency key", "give 1 to 128 printable ASCII characters", "idempotency-key")
         return key
 
     def named(self) -> str:
-        """The id of the conversation that the path names. Raises `ConversationMissing` for what cannot be one."""
+        """Return the id of the conversation that the path names. Raises `ConversationMissing` if it cannot be an id."""
         if not _NAME.fullmatch(name := self.path("id")):
             raise ConversationMissing(name)
         return name
 
     async def conversation(self) -> Conversation:
-        """The one that the path names. Raises `ConversationMissing`, and what opening it does."""
+        """Return the conversation that the path names. Raises `ConversationMissing`, and errors of opening."""
         return await self.services.hosting.get(self.named(), self.principal)
 
 
@@ -67,7 +67,7 @@ Handler = Callable[[Call[Any, Any]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a handler returns where the status is not always the same."""
+    """A handler's reply with its own status and headers."""
 
     body: Any
     status: int
@@ -76,34 +76,34 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A REST operation: `body` and `query` are structs that are decoded before `handle`, `reply` what it returns."""
+    """A REST operation: `handle` gets `body` and `query` as decoded structs, and returns a `reply`."""
 
     method: str
     path: str
     handle: Handler
     scope: Scope | None
-    """What the principal needs; None: nothing, not even a key."""
+    """The scope that the principal needs; None: none, not even a key."""
     summary: str
     body: Any = None
     query: type[msgspec.Struct] | None = None
     reply: Any = None
     status: int = 200
     group: str = ""
-    """Under which it is documented."""
+    """The heading that it is documented under."""
     id: str = ""
-    """The operation's id, where it is not the handler's name."""
+    """The operation's id, if it is not the handler's name."""
     also: tuple[int, ...] = ()
     """Other statuses with the same reply."""
     media_type: str | None = JSON
-    """Of the reply; None: many."""
+    """The media type of the reply; None: it varies."""
     upload: str = ""
     """The media type of a body that the handler reads itself."""
     headers: tuple[str, ...] = ()
-    """Of the request, that mean something here."""
+    """Request headers that the operation uses."""
     example: Any = None
-    """A body, as builtins."""
+    """An example of a body, as builtins."""
     any_scope: bool = False
-    """Whether a key with any other scope will do, too."""
+    """Whether a key with any scope is enough."""
 
     @property
     def name(self) -> str:
@@ -111,7 +111,7 @@ class Endpoint:
         return self.id or self.handle.__name__
 
     async def serve(self, request: Request) -> Response:
-        """Check a request, and answer it."""
+        """Check a request, and return the response."""
         services: Services = request.app.state.services
         principal = await services.authenticate(request) if self.scope is not None else NOBODY
         if self.scope is not None and not self.any_scope:
@@ -131,7 +131,7 @@ class Endpoint:
         return Response(data, status_code=answer.status, headers=answer.headers, media_type=JSON)
 
     async def _body(self, request: Request, services: Services) -> bytes:
-        """The body, while it is not too large; without one, an empty object."""
+        """Return the body; "{}" if there is none. Raises `Refusal` if the body is too large or not JSON."""
         most, size, parts = services.settings.max_body, 0, list[bytes]()
         async for part in request.stream():
             size += len(part)
@@ -146,7 +146,7 @@ class Endpoint:
 
 
 class _Resource:
-    """The operations on one path: an ASGI application."""
+    """The operations on one path, as an ASGI application."""
 
     def __init__(self, endpoints: Sequence[Endpoint]) -> None:
         self._operations = {endpoint.method: endpoint for endpoint in endpoints}
@@ -168,7 +168,7 @@ class _Resource:
 
 
 def routes(endpoints: Iterable[Endpoint]) -> list[BaseRoute]:
-    """As Starlette serves them: a route a path, so that what a path does not take is told with what it does."""
+    """Return Starlette routes, one for each path, so that a refused method is answered with the allowed ones."""
     paths: dict[str, list[Endpoint]] = {}
     for endpoint in endpoints:
         paths.setdefault(endpoint.path, []).append(endpoint)

@@ -52,7 +52,7 @@ async def serving(app: Starlette, settings: ServerSettings) -> AsyncIterator[str
     runtime: Runtime | None = getattr(app.state, "runtime", None)
     if runtime is not None:
         runtime.ports.add(port)
-    async with app.router.lifespan_context(app):  # ours, so that what it raises comes out here
+    async with app.router.lifespan_context(app):  # run here, so that its errors are raised here
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
             try:
@@ -67,7 +67,7 @@ async def serving(app: Starlette, settings: ServerSettings) -> AsyncIterator[str
 
 
 async def drain(app: Starlette, seconds: float) -> None:
-    """Refuse new work, and let running steps end within `seconds`; the rest is interrupted then."""
+    """Refuse new work, and wait up to `seconds` for running steps to end; others are cut at the lifespan's end."""
     services: Services = app.state.services
     services.readiness.stopping = True
     await services.hosting.drain(seconds)
@@ -82,7 +82,7 @@ def _listen(settings: ServerSettings) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             raise ConfigurationError(f"{where} is taken: stop what listens there, or give another --port") from error
         raise ConfigurationError(f"cannot listen on {where}: {error.strerror or error}") from error
-    # connections inherit it from the listener: the kernel ends one whose client reads nothing, even after its close
+    # connections inherit this: the kernel ends a connection whose client reads nothing, even after we close it
     timeout = settings.patience + max(settings.patience, GOODBYE)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * timeout))
     return listener

@@ -1,4 +1,4 @@
-"""What requests and replies hold, besides controls and events."""
+"""The contents of requests and replies, besides controls and events."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..specs import Agent, AnyLLM, SecurityRisk, ToolDefinition
 from ..specs.secrets import SavedSecret
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
-"""What a conversation may be called."""
+"""The pattern of a conversation's id."""
 
 Name: TypeAlias = Annotated[str, Meta(pattern=NAME)]
 EventJSON: TypeAlias = Annotated[msgspec.Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/Event"})]
-"""An event as it stands in the log."""
+"""An event, as it is in the log."""
 
 Status: TypeAlias = Literal[
     "idle",
@@ -39,10 +39,10 @@ Status: TypeAlias = Literal[
 Seq: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
 
 Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
-"""As RFC 3339 has it, with an offset from UTC: 2026-03-01T12:00:00Z."""
+"""A time as in RFC 3339, with an offset from UTC: 2026-03-01T12:00:00Z."""
 
 COUNT = "count"
-"""The part of a path that stands where a conversation's id does, so that no conversation may be called so."""
+"""A path segment in the place of a conversation's id. So no conversation may have this id."""
 
 
 class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,9 +53,9 @@ class CreateConversation(_Request, frozen=True, kw_only=True):
     """A new conversation. With a `message` the agent begins to work on it."""
 
     agent: Agent | None = None
-    """None: that of the server."""
+    """None: the server's agent."""
     workspace: str | None = None
-    """A directory below those of the server; None: a new one."""
+    """A directory below the server's workspaces; None: a new one."""
     id: Name | None = None
     title: Annotated[str, Meta(max_length=1000)] = ""
     tags: dict[str, str] = {}
@@ -64,14 +64,16 @@ class CreateConversation(_Request, frozen=True, kw_only=True):
 
 
 class ChangeConversation(_Request, frozen=True, kw_only=True):
-    """A new title, or other tags; what is left out stays."""
+    """A new title, or other tags; a field that is left out does not change."""
 
     title: Annotated[str, Meta(max_length=1000)] | UnsetType = UNSET
     tags: dict[str, str] | UnsetType = UNSET
 
 
 class PendingAction(msgspec.Struct, frozen=True, kw_only=True):
-    """An action that waits for a person; `held` says why, as a code, and `risk` is null where nobody rated it."""
+    """An action that waits for a person, or for its client. `held` is the code of the reason why a person is asked;
+    `risk` is null if nobody rated the action.
+    """
 
     id: str
     tool_name: str
@@ -81,7 +83,7 @@ class PendingAction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunError(msgspec.Struct, frozen=True, kw_only=True):
-    """What ended the last run; `code` is stable."""
+    """The error that ended the last run; `code` is stable."""
 
     code: str
     detail: str
@@ -89,7 +91,7 @@ class RunError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingInput(msgspec.Struct, frozen=True, kw_only=True):
-    """A question of a tool that runs: a form to be filled in, or an address to be opened."""
+    """A question of a running tool: a form to fill in, or an address to open."""
 
     id: str
     action_id: str
@@ -97,18 +99,18 @@ class PendingInput(msgspec.Struct, frozen=True, kw_only=True):
     schema: Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
     url: str
     asks: str
-    """Who asks."""
+    """The MCP server that asks."""
 
 
 class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as it stands at `cursor`; `cost` in USD, of the calls whose price is known.
+    """A conversation as of `cursor`. `cost` is in USD, of the calls whose price is known.
 
-    `title` is the one that it was given, else the first line of the first message.
+    `title` is the title that it was given, or else the first line of the first message.
     """
 
     id: str
     status: Status
-    """"crashed" when it was interrupted by a crash and not opened since; "damaged" when its log cannot be read."""
+    """"crashed" if a crash interrupted it and it was not opened since; "damaged" if its log cannot be read."""
     title: str
     tags: dict[str, str]
     cursor: Cursor
@@ -118,123 +120,125 @@ class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None
     """The conversation that this is a fork of."""
     delegated_by: str | None
-    """The conversation that this works for."""
+    """The conversation that delegated work to this one."""
     model: str
     workspace: str
     """The path of its directory, on the server."""
     cost: float
     unpriced: int
-    """Model calls whose price nobody knows: `cost` is without them."""
+    """Model calls of unknown price, which are not in `cost`."""
     prompt_tokens: int
     completion_tokens: int
     pending: tuple[PendingAction, ...]
     awaited: tuple[PendingAction, ...]
-    """The calls of its client's tools that have no result yet."""
+    """Calls of the client's own tools that have no result yet."""
     inputs: tuple[PendingInput, ...]
-    """What tools have asked a person."""
+    """Open questions of tools to a person."""
     error: RunError | None
     answer: str | UnsetType | None = UNSET
-    """The agent's final words, or the message of its `finish`; null until it gives them, and not there in lists."""
+    """The agent's final message, or that of its `finish`; null until then, and absent in lists."""
 
 
 class ConversationPage(msgspec.Struct, frozen=True):
-    """Conversations, those written last first; `next` is the `after` of the page that follows, null on the last."""
+    """Conversations, the last written first; `next` is the `after` of the following page, null on the last one."""
 
     items: tuple[ConversationInfo, ...]
     next: str | None
 
 
 class ConversationsCountQuery(_Request, frozen=True, kw_only=True):
-    """Which conversations."""
+    """A filter of conversations."""
 
     status: Status | None = None
     query: str = ""
-    """Part of the title or the id, in any case."""
+    """Part of the title or the id, ignoring case."""
     tag: tuple[Annotated[str, Meta(pattern="^[a-z0-9]+:")], ...] = ()
-    """`KEY:VALUE`; given several times, all of them."""
+    """`KEY:VALUE`; if given several times, all must match."""
 
 
 class ConversationsQuery(ConversationsCountQuery, frozen=True, kw_only=True):
-    """Which conversations."""
+    """A filter of conversations, and a page."""
 
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
     after: str | None = None
-    """`next` of the page before."""
+    """`next` of the previous page."""
 
 
 class ConversationCount(msgspec.Struct, frozen=True):
-    """How many conversations there are."""
+    """The number of conversations."""
 
     count: int
 
 
 class EventsCountQuery(_Request, frozen=True, kw_only=True):
-    """Which events: those with after < seq < before."""
+    """A filter of events: those with after < seq < before."""
 
     after: Seq = 0
     before: Seq | None = None
     type: Annotated[tuple[Annotated[str, Meta(pattern=r"^\w+$")], ...], Meta(extra={"commas": True})] = ()
-    """Types of events, with commas."""
+    """Types of events, separated by commas."""
     source: Literal["user", "agent", "environment", "hook"] | None = None
     since: Time | None = None
-    """Not those before this time."""
+    """Only events at this time or later."""
     until: Time | None = None
-    """Only those before this time."""
+    """Only events before this time."""
     text: Annotated[str, Meta(max_length=1000)] = ""
-    """Part of what was said, called or observed, in any case."""
+    """Part of a message, a call or an observation, ignoring case."""
     epoch: Seq = 0
-    """That of the cursor that `after` or `before` comes from: another one means that what was seen may be gone."""
+    """That of the cursor that `after` or `before` comes from. If the log has another one, the cursor has expired:
+    events that were seen may be gone.
+    """
 
 
 class EventsQuery(EventsCountQuery, frozen=True, kw_only=True):
-    """Which events: those with after < seq < before, in this order."""
+    """A filter of events: those with after < seq < before, in this order."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     order: Literal["asc", "desc"] = "asc"
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """Events. `next` is the `after` of the page that follows (`before`, when they go back), null on the last.
+    """Events. `next` is the `after` of the following page (`before`, if the order is "desc"), null on the last one.
 
-    A page may have fewer events than were asked for, or none, and all the same be followed by another.
+    A page may have fewer events than requested, or none, and still be followed by another one.
     """
 
     items: tuple[EventJSON, ...]
     next: int | None
     cursor: Cursor
-    """Where the conversation stands now."""
+    """The current end of the conversation."""
 
 
 class EventCount(msgspec.Struct, frozen=True):
-    """How many events there are. `next` is the `after` from which to count on, null when all were looked at."""
+    """The number of events. `next` is the `after` from which to continue counting, null if all were examined."""
 
     count: int
     next: int | None
     cursor: Cursor
-    """Where the conversation stands now."""
+    """The current end of the conversation."""
 
 
 class StateQuery(_Request, frozen=True, kw_only=True):
-    """Which state."""
+    """The event after which the state is wanted."""
 
     at: Seq | None = None
-    """After the event of this seq; null: now."""
+    """The seq of the event; null: the last one."""
     epoch: Seq = 0
-    """That of the cursor that `at` comes from."""
+    """The epoch of the cursor that `at` comes from."""
 
 
 class GoalInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent is to reach; it is judged `max_iterations` times at most."""
+    """The agent's objective; its work is judged `max_iterations` times at most."""
 
     objective: str
     iterations: int
-    """How often it was judged."""
+    """How often the work was judged."""
     max_iterations: int
     outcome: GoalStatus
 
 
 class StateInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as it stood after the event at `cursor`."""
+    """The state of a conversation after the event at `cursor`."""
 
     cursor: Cursor
     status: ExecutionStatus
@@ -243,28 +247,28 @@ class StateInfo(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     cost: float
     unpriced: int
-    """Model calls whose price nobody knows: `cost` is without them."""
+    """Model calls of unknown price, which are not in `cost`."""
     prompt_tokens: int
     completion_tokens: int
     steps: int
-    """Model calls of the run, with those of conversations that it delegated to."""
+    """Model calls of the run, including those of the conversations that it delegated to."""
     pending: tuple[PendingAction, ...]
     awaited: tuple[PendingAction, ...]
-    """The calls of its client's tools that have no result yet."""
+    """Calls of the client's own tools that have no result yet."""
     inputs: tuple[PendingInput, ...]
-    """What tools have asked a person."""
+    """Open questions of tools to a person."""
     error: RunError | None
     answer: str | None
-    """The agent's final words then; null while it had not given them."""
+    """The agent's final message at that point; null if there was none yet."""
     agent: Agent | None
-    """As it was configured then."""
+    """The agent's configuration at that point."""
     rules: tuple[AddedRule, ...]
-    """Permission rules on top of those of the agent, and where each came from."""
+    """Permission rules in addition to the agent's, and where each came from."""
     goal: GoalInfo | None
     granted: float
-    """USD on top of the agent's limit."""
+    """USD granted in addition to the agent's limit."""
     secrets: dict[str, SavedSecret]
-    """By name; none with its value in the clear."""
+    """Secrets by name, without their values in the clear."""
     context: ContextUsage
     """What fills the model's context window."""
 
@@ -294,7 +298,7 @@ class FileQuery(FilePathQuery, frozen=True, kw_only=True):
 
 
 class BetweenQuery(_Request, frozen=True, kw_only=True):
-    """Two events of the conversation, by their numbers."""
+    """Two events of the conversation, by their seqs."""
 
     since: Annotated[int, Meta(ge=1)]
     until: Annotated[int, Meta(ge=1)]
@@ -313,33 +317,33 @@ class ToolList(msgspec.Struct, frozen=True):
 
 
 class ModelsQuery(_Request, frozen=True, kw_only=True):
-    """Words that the name of a model has, all of them, in any case."""
+    """Words that must all be in a model's name, ignoring case."""
 
     query: Annotated[str, Meta(max_length=200)] = ""
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
 
 
 class SavedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model with its settings, and what is known of it; of several, of the first."""
+    """A model with its settings and its known properties; if there are several models, those of the first."""
 
     name: str
-    """That of the profile; "": the server's own agent has it."""
+    """The name of the profile; "": the server's own agent has this model."""
     llm: AnyLLM
     known: KnownModel
 
 
 class ModelList(msgspec.Struct, frozen=True, kw_only=True):
-    """Models that a conversation may have; `truncated` where more are known than are listed."""
+    """Models that a conversation may have; `truncated` if more are known than are listed."""
 
     own: SavedModel | None
-    """That of the server's agent, with its address."""
+    """The model of the server's agent, with its address."""
     profiles: tuple[SavedModel, ...]
     items: tuple[KnownModel, ...]
     truncated: bool
 
 
 class SearchQuery(_Request, frozen=True, kw_only=True):
-    """Words, all of which must occur; "in quotes" a phrase, with a star the beginning of a word."""
+    """Words that must all occur. Quotes make a phrase, and a star ends a prefix."""
 
     query: Annotated[str, Meta(min_length=1, max_length=1000)]
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
@@ -347,19 +351,19 @@ class SearchQuery(_Request, frozen=True, kw_only=True):
 
 
 class SearchResults(msgspec.Struct, frozen=True):
-    """Events that were found; `matches` are places in `text`, from and to."""
+    """The events that were found; `matches` are positions in `text`, as (start, end)."""
 
     items: tuple[Hit, ...]
 
 
 class Health(msgspec.Struct, frozen=True):
-    """How the server is."""
+    """The status of the server."""
 
     status: Literal["ok", "draining"] = "ok"
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What serves, for how long (seconds), and to whom."""
+    """The server, its uptime in seconds, and the client's owner and scopes."""
 
     name: str
     version: str
@@ -367,10 +371,10 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     agent: bool
     """Whether a conversation can begin without an agent of its own."""
     model: str | None
-    """That of the server's agent."""
+    """The model of the server's agent."""
     max_body: int
     max_upload: int
-    """Bytes of a request's body, and of a file that is uploaded."""
+    """The maximum size of an uploaded file; `max_body` is that of a request's body. Both are in bytes."""
     owner: str | None
     scopes: tuple[str, ...]
-    """Of whoever asks."""
+    """The scopes of the client."""

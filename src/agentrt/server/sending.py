@@ -1,4 +1,4 @@
-"""Responses with the bytes of files: whole, or a range of them; as nothing that a browser would run."""
+"""Responses with the bytes of a file or of a range of it, with headers that keep a browser from running it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
 class FileBody(StreamingResponse):
-    """Sends so many bytes of a file, or all that come; it closes the file, whatever becomes of the client."""
+    """A response with `length` bytes of a file, or all (None). It closes the file, even if the client disconnects."""
 
     def __init__(
         self, file: AsyncBufferedReader, length: int | None, status_code: int, headers: dict[str, str]
@@ -35,7 +35,7 @@ class FileBody(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            if scope["method"] == "HEAD":  # nothing is read for it
+            if scope["method"] == "HEAD":  # the file is not read
                 await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             else:
@@ -48,10 +48,10 @@ class FileBody(StreamingResponse):
 async def serve_file(
     file: AsyncBufferedReader, name: str, wanted: str | None, condition: str | None, known: str | None
 ) -> Response:
-    """A file as a response: the range that is `wanted` (a Range header) under a `condition` (If-Range), or all of it.
+    """Return a file as a response: the range that is `wanted` (a Range header) under a `condition` (If-Range), or all.
 
-    A client that names the tag that it has as `known` (If-None-Match) is told that it is the same. It closes the file
-    in the end. Raises `Refusal` (416) for a range that is not there.
+    If the file's tag is among the `known` ones (If-None-Match), the status is 304. The file is closed at the end, or on
+    an error. Raises `Refusal` (416) for a range outside the file.
     """
     try:
         answer = await _answer(file, name, wanted, condition, known)
@@ -91,7 +91,7 @@ async def _answer(
 
 
 def shown_as(name: str, media_type: str) -> dict[str, str]:
-    """Headers of content that nobody vouches for: it is saved, and where it is shown all the same it runs nothing."""
+    """Return headers for untrusted content: a browser saves it, or runs nothing of it if it shows it all the same."""
     plain = re.sub(r"[^\w.\- ]", "_", name, flags=re.ASCII)
     return {
         "Content-Type": media_type,
@@ -103,9 +103,9 @@ def shown_as(name: str, media_type: str) -> dict[str, str]:
 
 
 def _range(header: str, size: int) -> tuple[int, int] | None:
-    """The first and the last byte that a Range header names (RFC 9110, 14.1.2); None for what is answered with all."""
+    """Return the first and the last byte of a Range header (RFC 9110, 14.1.2); None if the whole file is the answer."""
     if (match := _RANGE.fullmatch(header.strip())) is None or not any(match.groups()):
-        return None  # other units, or several ranges: the whole file is a right answer to them
+        return None  # other units, or several ranges: these may be answered with the whole file
     begin, end = match.groups()
     if not begin:
         return (max(size - int(end), 0), size - 1) if int(end) else (0, -1)

@@ -1,4 +1,4 @@
-"""`Services`: what the endpoints of one server share."""
+"""`Services`: the objects that the endpoints of one server share."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from .streams.streams import Streams
 
 
 class Authenticator(Protocol):
-    """Tells on whose behalf a request is made."""
+    """Determines the principal of a request."""
 
     async def __call__(self, connection: HTTPConnection) -> Principal:
-        """The principal. Raises `Refusal` for one that is not known, or that asks too often."""
+        """Return the principal. Raises `Refusal` if it is unknown, or makes too many requests."""
         ...
 
 
 async def open_access(connection: HTTPConnection) -> Principal:
-    """Of a server without keys."""
+    """Return `EVERYONE`, for a server without keys."""
     return EVERYONE
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the endpoints of one server share."""
+    """The objects that the endpoints of one server share."""
 
     settings: ServerSettings
     runtime: Runtime
@@ -46,4 +46,4 @@ class Services:
     speaker: Speaker
     authenticate: Authenticator = open_access
     started: float = field(default_factory=time.monotonic)
-    """Seconds on the monotonic clock."""
+    """When the server started, in seconds on the monotonic clock."""

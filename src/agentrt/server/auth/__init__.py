@@ -1,4 +1,4 @@
-"""Who asks, and whether from a page that may: keys, tickets, hosts and origins, limits."""
+"""Authentication of requests, checks of their host and origin, and limits: keys, tickets, middleware."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .keyring import has_keys
 from .origins import checked_origins
 
 HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Range", "X-Session-API-Key")
-"""Of requests, that other pages may send."""
+"""Request headers that pages of other origins may send."""
 
 
 def middleware(settings: ServerSettings, access: Access) -> list[Middleware]:
-    """What stands before every request, the first outermost. Raises `ConfigurationError` for an origin that is none."""
+    """Return the middleware for every request, the outermost first. Raises `ConfigurationError` for a wrong origin."""
     cors = Middleware(
         CORSMiddleware,
         allow_origins=checked_origins(settings.cors),

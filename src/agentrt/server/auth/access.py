@@ -1,4 +1,4 @@
-"""`Access`: who may ask a server, by the keys of its store; the authenticator that a server has by default."""
+"""`Access`: a server's default authenticator, by the keys of its store."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ from .keys import is_it, split
 from .tickets import Tickets
 
 LOOK_SECONDS = 1.0
-"""How often the keys are looked at again: so long may a key be good that another process has revoked."""
+"""Seconds between looks at the keys: a key that another process has revoked may stay valid that long."""
 
 SHORTEST_TOKEN = 16
 
 Login: TypeAlias = Callable[[HTTPConnection], Awaitable[Principal]]
-"""Tells on whose behalf a request is made. Raises `Refusal`."""
+"""Returns the principal of a request. Raises `Refusal`."""
 
 _log = logging.getLogger(__name__)
 
 
 class Access:
-    """An `Authenticator` by the keys of a store, and what else goes by them: tickets, and the ends of sockets.
+    """An `Authenticator` by the keys of a store. It also has the tickets, and ends the sockets of revoked keys.
 
-    Where the store never had a key, and the server listens on loopback, whoever shows its `token` is `EVERYONE`: the
-    token is made at each start and shown to the person who starts the server, so no command of an agent has it.
+    If the store never had a key, and the server listens on loopback, a client with its `token` is `EVERYONE`. Without a
+    token in the settings, one is made at each start and shown to the person who starts the server, so no command of an
+    agent has it.
     """
 
     def __init__(self, shelf: Shelf, settings: ServerSettings, clock: Callable[[], float] = time.time) -> None:
-        """Raises `ConfigurationError` for a token that can be guessed, or a rate that is none."""
+        """Raise `ConfigurationError` for a token that can be guessed, or an invalid rate."""
         if settings.token is not None and len(settings.token) < SHORTEST_TOKEN:
             raise ConfigurationError(f"a server's token has {SHORTEST_TOKEN} characters or more; None makes one")
         self.keyring, self.tickets, self.gate = Keyring(shelf, clock), Tickets(), Gate(settings)
@@ -52,19 +53,19 @@ class Access:
 
     @property
     def is_open(self) -> bool:
-        """Whether the token is enough, and no key is needed."""
+        """Whether the token is enough and no key is needed."""
         return self._loopback and not self.keyring.closed
 
     def address(self, url: str) -> str:
-        """Where a person opens the console: with the token, where that is enough.
+        """Return the address of the console for a person, with the token if that is enough.
 
-        It stands in the fragment, which a browser sends to no server, so that it comes into no log.
+        The token is in the fragment, which a browser sends to no server, so it gets into no log.
         """
         return f"{url}/#token={self.token}" if self.is_open else url
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Look at the keys again from time to time. Raises `ConfigurationError` when they cannot be read at first."""
+        """Read the keys again from time to time. Raises `ConfigurationError` if the first reading fails."""
         await self.keyring.look()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
@@ -74,7 +75,7 @@ class Access:
                 tasks.cancel_scope.cancel()
 
     async def __call__(self, connection: HTTPConnection) -> Principal:
-        """Whose key or ticket is shown. Raises `Refusal`."""
+        """Return the principal of the key, token or ticket of a request. Raises `Refusal`."""
         shown = credentials_of(connection)
         if shown.ticket:
             principal = self._of_ticket(shown.ticket)
@@ -92,16 +93,16 @@ class Access:
         return principal
 
     async def create(self, owner: str, scopes: Iterable[Scope], days: float | None = None) -> str:
-        """Make a key; its text, which cannot be had again. Raises `ConfigurationError`."""
+        """Make a key; return its text, which cannot be shown again. Raises `ConfigurationError`."""
         return await self.keyring.create(owner, scopes, days)
 
     async def revoke(self, key_id: str) -> None:
-        """Have a key not be good any more, nor what was opened with it. Raises `NoSuchKey`, `ConfigurationError`."""
+        """Revoke a key, with its tickets, sockets and streams. Raises `NoSuchKey`, `ConfigurationError`."""
         await self.keyring.revoke(key_id)
         self._cut()
 
     def known(self, text: str) -> Principal | None:
-        """Whose key a text is, as far as is known now."""
+        """Return the principal of a key, by the keys that were read last; None if it is not valid."""
         key_id, secret = split(text) or ("", text)
         key = self.keyring.keys.get(key_id)
         if not is_it(key, secret) or key is None or not self.keyring.is_good(key_id):
@@ -109,7 +110,7 @@ class Access:
         return key.principal
 
     async def _of_new_key(self, text: str) -> Principal | None:
-        """Of a key that may have been made a moment ago."""
+        """Return the principal of a key that may be new, after reading the keys again; None if it is not valid."""
         if (parts := split(text)) is None or parts[0] in self.keyring.keys:
             return None
         await self._look()
@@ -153,8 +154,8 @@ class Access:
 
 
 def _is_here(connection: HTTPConnection) -> bool:
-    """Whether the address that was asked is of this machine alone, as far as it is known: another application may serve
-    this one, and listen where it likes.
+    """Return whether the server's address, on this connection, is loopback or unknown. The settings do not tell:
+    another application may serve this one on any address.
     """
     host = (connection.scope.get("server") or ("", None))[0]
     try:
@@ -164,7 +165,7 @@ def _is_here(connection: HTTPConnection) -> bool:
 
 
 def with_tickets(authenticate: Login, tickets: Tickets) -> Login:
-    """The same for whoever shows no ticket: those are given here, to whom `authenticate` lets in."""
+    """Return an authenticator that redeems tickets itself, and leaves other requests to `authenticate`."""
 
     async def authenticated(connection: HTTPConnection) -> Principal:
         if not (ticket := credentials_of(connection).ticket):

@@ -1,4 +1,4 @@
-"""`RequestBodies`: what becomes of bodies that are not read, come too slowly, or end in the middle."""
+"""`RequestBodies`: handles request bodies that are not read, arrive too slowly, or end early."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..problems import refusal
 
 
 class RequestBodies:
-    """ASGI middleware: each piece of a body has `patience` seconds to come, and a client that goes is no failure.
+    """ASGI middleware: each piece of a body must arrive within `patience` seconds, and a disconnect is no error.
 
-    Whoever is answered while he still sends is told that the connection ends (RFC 9112, 9.6): else what is left of the
-    body would stand before his next request, and Hypercorn waits for ever to read on.
+    A response that is sent before the body was read says that the connection closes (RFC 9112, 9.6). Otherwise the rest
+    of the body would come before the client's next request, and Hypercorn would wait for ever to read on.
     """
 
     def __init__(self, app: ASGIApp, patience: float) -> None:
@@ -47,7 +47,7 @@ class RequestBodies:
         try:
             await self.app(scope, receiving, sending)
         except ClientDisconnect:
-            return  # nobody is there to be answered
+            return  # there is nobody to answer
 
 
 def _has_body(scope: Scope) -> bool:

@@ -1,4 +1,4 @@
-"""What a request shows of who makes it: a key in a header, or a ticket. Pure."""
+"""The credentials of a request: a key in a header, a token in a cookie, or a ticket. Pure."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ IN_URL = frozenset(
         "x-session-api-key",
     }
 )
-"""Names of parameters that say that a key comes in the URL, where logs and histories keep it."""
+"""Names of query parameters that would put a key into the URL, which logs and histories keep."""
 
 COOKIE = "agentrt-token"
-"""The cookie in which a client may show the server's token. The server sets none: a browser would also send it to what
-listens on another port of the same host, such as a server that an agent began.
+"""The cookie in which a client may send the server's token. The server never sets it: a browser would also send it to
+programs on other ports of the same host, such as a server that an agent started.
 """
 
 CHALLENGE = 'Bearer realm="agentrt"'
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """What is shown: a `key` or a `ticket`, or neither; and the token in a cookie, which counts where no key does."""
+    """A `key` or a `ticket`, or neither; and the token in a `cookie`, which is used if there is no key."""
 
     key: str = ""
     ticket: str = ""
@@ -48,7 +48,7 @@ class Credentials(msgspec.Struct, frozen=True):
 
 
 def credentials_of(connection: HTTPConnection) -> Credentials:
-    """What a request shows. Raises `Refusal` for a key in its URL, for two keys, for a ticket where none is taken."""
+    """Return a request's credentials. Raises `Refusal` for a key in the URL, two keys, or a ticket for no stream."""
     if _has_key(connection):
         raise refusal(
             400,
@@ -69,14 +69,14 @@ def credentials_of(connection: HTTPConnection) -> Credentials:
 
 
 def is_stream(connection: HTTPConnection) -> bool:
-    """Whether a connection is a WebSocket, or asks for server-sent events."""
+    """Return whether a connection is a WebSocket, or asks for server-sent events."""
     if connection.scope["type"] == "websocket":
         return True
     return connection.scope["method"] == "GET" and "text/event-stream" in connection.headers.get("accept", "").lower()
 
 
 def not_known(detail: str) -> Refusal:
-    """The refusal of one that nobody knows."""
+    """Return the refusal of a client that is not authenticated."""
     return refusal(401, "Not authenticated", detail, "not-authenticated", WWW_Authenticate=CHALLENGE)
 
 
@@ -85,7 +85,7 @@ def _bearers(connection: HTTPConnection) -> list[str]:
     for value in connection.headers.getlist("authorization"):
         scheme, _, key = value.partition(" ")
         if scheme.lower() != "bearer":
-            continue  # of a login that is not ours
+            continue  # not our scheme
         if not key.strip():
             raise not_known("the header is 'Authorization: Bearer KEY'")
         given.append(key.strip())

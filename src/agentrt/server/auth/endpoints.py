@@ -1,4 +1,4 @@
-"""Keys, which an admin makes and revokes, and tickets, with which a browser opens a socket."""
+"""REST operations on keys, which an admin makes and revokes, and on tickets, with which a browser opens a socket."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class KeyInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyPage(msgspec.Struct, frozen=True):
-    """All keys, those that were revoked as well, in the order in which they were made."""
+    """All keys, including revoked ones, in the order in which they were made."""
 
     items: tuple[KeyInfo, ...]
 
 
 class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A key for `owner`, which may be used for `days`, without them for ever."""
+    """A key for `owner` that is valid for `days`; without them, for ever."""
 
     owner: str
     scopes: tuple[Scope, ...]
@@ -45,20 +45,20 @@ class NewKey(msgspec.Struct, frozen=True):
 
 
 class Ticket(msgspec.Struct, frozen=True):
-    """For one WebSocket or event stream, as `?ticket=`; good for `expires_in` seconds."""
+    """A ticket for one WebSocket or event stream, as `?ticket=`; valid for `expires_in` seconds."""
 
     ticket: str
     expires_in: int = LIFE
 
 
 async def list_keys(call: Call[None, None]) -> KeyPage:
-    """All keys."""
+    """Return all keys."""
     await call.services.access.keyring.look()
     return KeyPage(tuple(map(_info, call.services.access.keyring.keys.values())))
 
 
 async def create_key(call: Call[CreateKey, None]) -> NewKey:
-    """Make a key. The first one must be an admin's: it closes the server to all who have none."""
+    """Make a key. The first key must be an admin's: it closes the server to clients without a key."""
     access, wanted = call.services.access, call.body
     if access.is_open and Scope.ADMIN not in wanted.scopes:
         raise refusal(
@@ -69,7 +69,7 @@ async def create_key(call: Call[CreateKey, None]) -> NewKey:
 
 
 async def revoke_key(call: Call[None, None]) -> None:
-    """Have a key not be good any more; sockets and streams that were opened with it are closed."""
+    """Revoke a key; sockets and streams that were opened with it are closed."""
     try:
         await call.services.access.revoke(call.path("key_id"))
     except NoSuchKey as missing:
@@ -77,7 +77,7 @@ async def revoke_key(call: Call[None, None]) -> None:
 
 
 async def create_ticket(call: Call[None, None]) -> Ticket:
-    """Make a ticket with the scopes of the key that is shown."""
+    """Make a ticket with the scopes of the key that the request is made with."""
     return Ticket(call.services.access.tickets.issue(call.principal))
 
 

@@ -1,4 +1,4 @@
-"""`Gate`: how often each may ask, how much each may have open at once, and the end of what may not go on."""
+"""`Gate`: limits the rate and the concurrency of each client's requests, and ends streams of invalid keys."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..problems import refusal
 from ..settings import ServerSettings, rate_of
 
 VISIT = "agentrt.visit"
-"""Where a connection's scope has its `Visit`."""
+"""The entry of a connection's scope that has its `Visit`."""
 
 
 class Visit:
-    """A request or a socket that is being served; `stream` is one that stays."""
+    """A request or a socket that is being served; `stream` says whether it is a socket or an event stream."""
 
     __slots__ = ("cut", "scope", "stream", "who")
 
@@ -29,29 +29,29 @@ class Visit:
         self.stream = stream
         self.scope = anyio.CancelScope()
         self.who: str | None = None
-        """Whom it counts for, once that is known."""
+        """The client that it counts for: a key or an address, once that is known."""
         self.cut = False
-        """Whether it was ended, since its key is not good any more."""
+        """Whether it was ended because its key is not valid any more."""
 
 
 class Gate:
-    """Counts requests in a sliding window, and what is open now, for each key, or each address without one.
+    """Counts requests in a sliding window, and open requests and streams, for each key, or each address without one.
 
-    The window is that of two counters, which takes the same memory however many requests it allows. Of IPv6 a /64
-    counts as one address, since that is what one subscriber has.
+    The window has two counters, so its memory does not depend on the number of requests that it allows. An IPv6 /64
+    counts as one address, because that is what one subscriber has.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
-        """Raises `ConfigurationError` for a rate that is none."""
+        """Raise `ConfigurationError` for an invalid rate."""
         self._rate, self._failures = rate_of(settings.rate, "rate"), rate_of(settings.failed_logins, "failed_logins")
         self._most = {True: settings.max_sockets, False: settings.max_requests}
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._visits: dict[tuple[str, bool], set[Visit]] = {}
 
     async def admit(self, who: str, visit: Visit | None) -> None:
-        """Count a request for somebody; who he is may be known better the second time.
+        """Count a request for `who`, a key or an address; a visit that was counted for an address moves to its key.
 
-        Raises `Refusal` (429) when there are too many.
+        Raises `Refusal` (429) if there are too many.
         """
         if visit is not None and visit.who == who:
             return
@@ -66,14 +66,14 @@ class Gate:
         visit.who = who
 
     async def failed(self, connection: HTTPConnection) -> None:
-        """Count a login that failed. Raises `Refusal` (429) when there are too many from there.
+        """Count a failed login. Raises `Refusal` (429) if there are too many from the address.
 
-        A key that is good is let in all the same: else whoever shares an address could lock others out.
+        A valid key is let in all the same: otherwise clients that share an address could lock each other out.
         """
         await self._hit(self._failures, f"failed {address_of(connection)}", "Too many failed logins")
 
     def leave(self, visit: Visit) -> None:
-        """A visit has ended, or is another's."""
+        """Count a visit no more, because it has ended or counts for another client."""
         if visit.who is not None:
             open_now = self._visits[visit.who, visit.stream]
             open_now.discard(visit)
@@ -81,7 +81,7 @@ class Gate:
                 del self._visits[visit.who, visit.stream]
 
     def cut(self, is_good: Callable[[str], bool]) -> None:
-        """End the sockets and streams of keys that are not good any more."""
+        """End the sockets and streams of keys that are not valid any more."""
         for (who, stream), visits in self._visits.items():
             kind, _, key = who.partition(" ")
             if stream and kind == "key" and not is_good(key):
@@ -98,12 +98,12 @@ class Gate:
 
 
 def key_of(key_id: str) -> str:
-    """Whom the requests with a key count for."""
+    """Return the client that requests with a key count for."""
     return f"key {key_id}"
 
 
 def address_of(connection: HTTPConnection) -> str:
-    """Whom the requests without a key count for."""
+    """Return the client that requests without a key count for: the address."""
     client = connection.client
     try:
         address = ip_address(client.host) if client is not None else None
@@ -115,6 +115,6 @@ def address_of(connection: HTTPConnection) -> str:
 
 
 def visit_of(connection: HTTPConnection) -> Visit | None:
-    """The visit of a connection; None where no gate stands before the application."""
+    """Return the visit of a connection; None if there is no gate before the application."""
     visit: Visit | None = connection.scope.get(VISIT)
     return visit

@@ -1,4 +1,4 @@
-"""ASGI middleware for HTTP and WebSockets: which host is meant, which page asks, and whether it is too much."""
+"""ASGI middleware that checks the host, the origin and the limits of requests and WebSockets."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .origins import is_ours, may_come_from, place_of
 from .refusing import refuse
 
 NOT_AUTHENTICATED = 4001
-"""The code with which a socket is closed whose key is not good any more."""
+"""The close code of a socket whose key is not valid any more."""
 
 
 class HostGuard:
-    """Answers only as the hosts that the server is known by."""
+    """Refuses requests for hosts that are not this server's."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self.app, self._allowed = app, settings.allow_hosts
@@ -42,7 +42,7 @@ class HostGuard:
 
 
 class OriginGuard:
-    """Refuses what pages of others ask for: changes, sockets, and content to embed."""
+    """Refuses requests of pages of other origins: changes, sockets, and content to embed."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self.app, self._cors = app, frozenset(settings.cors)
@@ -56,7 +56,7 @@ class OriginGuard:
 
 
 class GateGuard:
-    """Counts what is asked, and ends what may not go on."""
+    """Enforces the limits of requests, and ends streams whose key is not valid any more."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app, self._access, self._gate = app, access, access.gate
@@ -91,7 +91,7 @@ class GateGuard:
 
 
 async def _end(sent: set[str], scope: Scope, receive: Receive, send: Send) -> None:
-    """End what was cut, from where it stands."""
+    """End a request that was cut, depending on what was sent already."""
     if not sent:
         await refuse(not_known("the key is not good any more"), scope, receive, send)
     elif "websocket.accept" in sent and "websocket.close" not in sent:

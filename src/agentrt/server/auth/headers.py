@@ -1,4 +1,4 @@
-"""`SecurityHeaders`: what every answer says to a browser, unless it says it otherwise itself."""
+"""`SecurityHeaders`: adds security headers to every response that does not have its own."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""A file of a workspace is shown by itself, in a sandbox: it may be a page that an agent wrote."""
+"""The headers to add. The sandbox isolates a file of a workspace, which may be a page that an agent wrote."""
 
 
 class SecurityHeaders:
-    """ASGI middleware that adds `HEADERS` to every answer, also to that of a request that fails."""
+    """ASGI middleware that adds `HEADERS` to every response, also if the request fails."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

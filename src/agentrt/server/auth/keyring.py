@@ -27,31 +27,31 @@ _decoder = msgspec.json.Decoder(_File)
 
 
 class NoSuchKey(ConfigurationError):
-    """There is no key of that id."""
+    """There is no key with that id."""
 
 
 class Keyring:
     """The keys of a storage, in one document of its shelf, replaced as a whole.
 
-    A key that was revoked stays in it, so that a storage which had keys is never open to everyone again. What cannot be
-    read lets nobody in. All calls raise `ConfigurationError` for a document that is broken, that others than its owner
-    may write, or that cannot be written.
+    A revoked key stays in the document, so that a storage that had keys is never open to everyone again. If a document
+    cannot be read, nobody is let in. All async methods raise `ConfigurationError` for a document that is broken, that
+    others than its owner may write, or that cannot be written.
     """
 
     def __init__(self, shelf: Shelf, clock: Callable[[], float] = time.time) -> None:
         self._shelf, self._clock = shelf, clock
         self.keys: Mapping[str, ApiKey] = MappingProxyType({})
-        """Those that the document had when it was last looked at."""
+        """The keys of the document, when it was last read, by id."""
         self._version = 0
         self.closed = False
-        """Whether it ever had a key."""
+        """Whether a key is needed: there was one, or the document could not be read."""
 
     def is_good(self, key_id: str) -> bool:
-        """Whether a key may be used now."""
+        """Return whether a key may be used now."""
         return (key := self.keys.get(key_id)) is not None and key.is_good(self._clock())
 
     async def look(self) -> None:
-        """Read the document again when it has changed."""
+        """Read the document again if it has changed."""
         try:
             data, version = await self._shelf.get(KEYS, KEYS) or (None, 0)
             if version and version == self._version:
@@ -63,14 +63,14 @@ class Keyring:
             raise
 
     async def create(self, owner: str, scopes: Iterable[Scope], days: float | None = None) -> str:
-        """Make a key that may be used for so many days, None: for ever; its text, which cannot be had again."""
+        """Make a key that is valid for `days` (None: for ever); return its text, which cannot be shown again."""
         now = self._clock()
         key, text = new_key(owner, scopes, now, now + days * 86400 if days is not None else None)
         await self._change(lambda held: (*held, key))
         return text
 
     async def revoke(self, key_id: str) -> None:
-        """Have a key not be good any more. Raises `NoSuchKey`."""
+        """Revoke a key. Raises `NoSuchKey`."""
         now = self._clock()
 
         def revoked(held: tuple[ApiKey, ...]) -> Iterable[ApiKey]:
@@ -108,7 +108,7 @@ class Keyring:
 
 
 async def has_keys(shelf: Shelf) -> bool:
-    """Whether a storage has a key that may be used. Raises `ConfigurationError`."""
+    """Return whether a storage has a key that may be used. Raises `ConfigurationError`."""
     keyring = Keyring(shelf)
     await keyring.look()
     return any(keyring.is_good(key_id) for key_id in keyring.keys)

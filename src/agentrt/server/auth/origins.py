@@ -1,8 +1,8 @@
-"""Which hosts a server answers as, and from which pages a request may come. Pure.
+"""Checks of the host that a request is for, and of the page that it comes from. Pure.
 
-A page of a stranger can have the browser of a user send requests to a server that only his machine reaches. Where it
-has its own name lead to that machine (DNS rebinding), the `Host` is the stranger's; where it asks across sites, the
-`Origin` and the fetch metadata (W3C, `Sec-Fetch-Site`) say so, and a page cannot change either.
+A malicious page can make a user's browser send requests to a server that only the user's machine can reach. If the
+page's name resolves to that machine (DNS rebinding), the `Host` header has the page's name. If the request is
+cross-site, the `Origin` header and the fetch metadata (W3C, `Sec-Fetch-Site`) say so. A page cannot change these.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A host, in lower case, and its port, None where it was not said."""
+    """A host, in lower case, and its port; None if no port was given."""
 
     host: str
     port: int | None = None
 
 
 def place_of(header: str) -> Place | None:
-    """What a `Host` header names; None for what is none."""
+    """Return the place that a `Host` header names; None if the header is invalid."""
     if (found := _HOST.fullmatch(header)) is None:
         return None
     host = (found["six"] or found["name"]).lower()
@@ -40,7 +40,7 @@ def place_of(header: str) -> Place | None:
 
 
 def is_ours(host: str, listening: Collection[str], allowed: Collection[str]) -> bool:
-    """Whether a server that listens on these addresses is meant by a host name; loopback always is."""
+    """Return whether a host name means a server that listens on these addresses; loopback always does."""
     if host == "localhost" or host in listening:
         return True
     for name in map(str.lower, allowed):
@@ -53,7 +53,7 @@ def is_ours(host: str, listening: Collection[str], allowed: Collection[str]) -> 
 
 
 def may_come_from(connection: HTTPConnection, cors: Collection[str]) -> bool:
-    """Whether the page that a request comes from may make it; what is no browser says nothing of a page."""
+    """Return whether a request may come from its page. Clients other than browsers name no page, and may."""
     headers = connection.headers
     origins, sites = headers.getlist("origin"), headers.getlist("sec-fetch-site")
     if len(origins) > 1 or len(sites) > 1:
@@ -67,7 +67,7 @@ def may_come_from(connection: HTTPConnection, cors: Collection[str]) -> bool:
 
 
 def _same_host(origin: str, host: str) -> bool:
-    """Whether an origin is of a host, whatever the scheme: TLS may end at a proxy."""
+    """Return whether an origin is of a host, whatever the scheme, because TLS may end at a proxy."""
     found, own = _ORIGIN.fullmatch(origin), place_of(host)
     if found is None or own is None or (theirs := place_of(found[2])) is None:
         return False
@@ -76,7 +76,7 @@ def _same_host(origin: str, host: str) -> bool:
 
 
 def checked_origins(origins: Collection[str]) -> list[str]:
-    """Origins that may be allowed. Raises `ConfigurationError` for "*", and for what is no origin."""
+    """Return the origins to allow. Raises `ConfigurationError` for "*", or an invalid origin."""
     for origin in origins:
         found = _ORIGIN.fullmatch(origin)
         if found is None or place_of(found[2]) is None:

@@ -1,4 +1,4 @@
-"""`Tickets`: what a browser may show in a URL, since it can send no header with a WebSocket. In memory."""
+"""`Tickets`: credentials for URLs, because a browser can send no headers with a WebSocket. In memory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import msgspec
 from ..principals import Principal
 
 LIFE = 30
-"""Seconds for which a ticket is good."""
+"""Seconds for which a ticket is valid."""
 
 MOST = 10_000
-"""Tickets that are kept at once, and of them those of one key; the oldest go."""
+"""Maximum number of tickets, in all and (`MOST_OF_A_KEY`) of one key; the oldest are dropped."""
 
 MOST_OF_A_KEY = 1_000
 
@@ -28,7 +28,7 @@ class _Issued(msgspec.Struct, frozen=True):
 class Tickets:
     """Tickets, each for one use within `LIFE` seconds.
 
-    They are found by their hash, so how long that takes tells nothing of those that there are.
+    They are looked up by their hash, so that the time this takes reveals nothing about existing tickets.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,7 +40,7 @@ class Tickets:
         return len(self._issued)
 
     def issue(self, principal: Principal) -> str:
-        """A new ticket for a principal."""
+        """Return a new ticket for a principal."""
         self._drop_old()
         if len(own := self._of_key.get(principal.key, {})) >= MOST_OF_A_KEY:
             self._pop(next(iter(own)))
@@ -51,12 +51,12 @@ class Tickets:
         return ticket
 
     def redeem(self, ticket: str) -> Principal | None:
-        """Whose ticket it is, once; None for what is none, or none any more."""
+        """Return the principal of a ticket, once; None if the ticket is unknown, used or expired."""
         issued = self._pop(_digest(ticket))
         return issued.principal if issued is not None and self._clock() < issued.until else None
 
     def revoke(self, key: str) -> None:
-        """Have the tickets of a key not be good any more."""
+        """Invalidate the tickets of a key."""
         for digest in list(self._of_key.get(key, ())):
             self._pop(digest)
 

@@ -1,4 +1,4 @@
-"""The REST operations, a module a resource."""
+"""The REST operations, one module for each resource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed in a workspace between two events."""
+"""REST operations on the changes in a workspace between two events."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..schemas import BetweenPathQuery, BetweenQuery
 
 
 async def file_changes(call: Call[None, BetweenQuery]) -> FileChanges:
-    """The files that were not the same after two events, and who changed them; 404 where files were not kept."""
+    """Return the files that differ between two events, and who changed them; 404 if files were not kept."""
     return await (await call.conversation()).workspace.file_changes(call.query.since, call.query.until)
 
 
 async def file_diff(call: Call[None, BetweenPathQuery]) -> FileDiff:
-    """The unified diff of a file, or of all below a directory, between two events."""
+    """Return the unified diff of a file, or of all files below a directory, between two events."""
     query = call.query
     return await (await call.conversation()).workspace.file_diff(query.since, query.until, query.path)
 

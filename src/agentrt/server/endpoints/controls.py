@@ -1,4 +1,4 @@
-"""What a person asks of a conversation: each control is a POST to a path of its name."""
+"""REST operations for controls: each control is a POST to a path with its name."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def control(call: Call[AnyControl, None]) -> Reply:
     if isinstance(wanted, SendMessage) and wanted.id is None:
         wanted = replace(wanted, id=call.key or new_id())
     reply = await call.services.hosting.do(call.named(), wanted, call.principal)
-    await anyio.lowlevel.checkpoint()  # those who follow it first: an answer takes as long to send as ten frames
+    await anyio.lowlevel.checkpoint()  # followers first: a response takes as long to send as ten frames
     return reply
 
 
@@ -69,7 +69,7 @@ def _endpoint(kind: type[Control]) -> Endpoint:
 
 
 class Result(msgspec.Struct, forbid_unknown_fields=True):
-    """What came of a call that a client has executed."""
+    """The result of a call that a client has executed."""
 
     content: str | tuple[Content, ...]
     is_error: bool = False

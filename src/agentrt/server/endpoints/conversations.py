@@ -1,4 +1,4 @@
-"""Conversations: begin one, list them, look at one, change or delete it."""
+"""REST operations on conversations: begin, list, count, read, change and delete them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from ..schemas import (
 
 
 async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
-    """Begin a conversation; with a message the agent begins to work on it.
+    """Begin a conversation; with a message, the agent begins to work on it.
 
-    With an `Idempotency-Key` the same request again gives the same conversation, with status 200, and completes what
-    was cut the first time. Without one, an `id` that is taken is refused.
+    A request repeated with the same `Idempotency-Key` returns the same conversation, with status 200, and completes the
+    work that was cut off the first time. Without the header, an `id` that is taken is refused.
     """
     wanted, services = call.body, call.services
     agent = wanted.agent or services.settings.agent
@@ -48,7 +48,7 @@ async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
     if wanted.message is not None:
         saved = await services.hosting.saved(call.principal)
         check(call.principal, of_creation(agent, services.settings.agent, saved))
-        await services.runtime.client.prepare(agent.llm)  # what cannot run is told before it is begun
+        await services.runtime.client.prepare(agent.llm)  # raises for an agent that cannot run, before it begins
     name = wanted.id or (_name_of(call.key, call.principal.owner) if call.key else None)
     conversation = await _existing(call, name) if call.key and name else None
     status = 201 if conversation is None else 200
@@ -71,12 +71,12 @@ async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
 
 
 def _name_of(key: str, owner: str | None) -> str:
-    """What a conversation is called that a request with this key of this owner began."""
+    """Return the id of the conversation that a request with this idempotency key of this owner begins."""
     return hashlib.sha256(msgspec.json.encode((owner, key))).hexdigest()[:32]
 
 
 async def _existing(call: Call[CreateConversation, None], name: str | None) -> Conversation | None:
-    """The one that the same request has begun. Raises `ConversationExists` for one of another owner."""
+    """Return the conversation that the same request has begun; None if there is none that the principal may see."""
     if name is None:
         return None
     try:
@@ -86,7 +86,7 @@ async def _existing(call: Call[CreateConversation, None], name: str | None) -> C
 
 
 async def list_conversations(call: Call[None, ConversationsQuery]) -> ConversationPage:
-    """The conversations that the key may see, those written last first."""
+    """Return the conversations that the key may see, the last written first."""
     wanted, hosting = call.query, call.services.hosting
     tags = _tags(wanted.tag)
     rows = await hosting.page(
@@ -98,7 +98,7 @@ async def list_conversations(call: Call[None, ConversationsQuery]) -> Conversati
 
 
 async def count_conversations(call: Call[None, ConversationsCountQuery]) -> ConversationCount:
-    """How many conversations the key may see, of those that the query names."""
+    """Return the number of conversations that the key may see and that match the query."""
     wanted, hosting = call.query, call.services.hosting
     return ConversationCount(await hosting.count(call.principal, wanted.status, wanted.query, _tags(wanted.tag)))
 
@@ -108,7 +108,7 @@ def _tags(pairs: Iterable[str]) -> dict[str, str]:
 
 
 async def _state(row: Row, live: State | None, store: Storage) -> State | None:
-    """The state of a row's conversation, where it says what the row does not."""
+    """Return the state of a row's conversation if it has details that the row lacks."""
     exact = store.durability is not Durability.COMMIT
     if live is not None or row.status == DAMAGED:
         return live
@@ -117,17 +117,17 @@ async def _state(row: Row, live: State | None, store: Storage) -> State | None:
     try:
         return await store.history(row.id).state()
     except (LogError, OSError):
-        return None  # deleted meanwhile, or just now damaged: the row says what was
+        return None  # deleted or damaged meanwhile: the row has what was known
 
 
 async def get_conversation(call: Call[None, None]) -> ConversationInfo:
-    """A conversation as it stands."""
+    """Return a conversation's current details."""
     conversation = await call.conversation()
     return await described(conversation, call.services.runtime.store)
 
 
 async def change_conversation(call: Call[ChangeConversation, None]) -> ConversationInfo:
-    """Give a conversation another title, or other tags."""
+    """Change the title or the tags of a conversation."""
     wanted, conversation = call.body, await call.conversation()
     if not isinstance(wanted.tags, msgspec.UnsetType):
         await conversation.do(SetTags(checked_tags(wanted.tags)), call.principal.owner)
@@ -137,12 +137,12 @@ async def change_conversation(call: Call[ChangeConversation, None]) -> Conversat
 
 
 async def delete_conversation(call: Call[None, None]) -> None:
-    """Delete a conversation and its history; what runs in it is interrupted. Its workspace stays."""
+    """Delete a conversation and its history; running work is interrupted. Its workspace stays."""
     await call.services.hosting.delete(call.named(), call.principal)
 
 
 async def described(conversation: Conversation, store: Storage) -> ConversationInfo:
-    """A conversation as it stands, awake or asleep; the log is there for what memory has not."""
+    """Return a conversation's current details, awake or asleep; what is not in memory is read from the log."""
     state, history = conversation.state, store.history(conversation.id)
     updated = await history.updated()
     title = "" if state.ledger.title else await history.task()
@@ -150,7 +150,7 @@ async def described(conversation: Conversation, store: Storage) -> ConversationI
 
 
 def _token(mark: Mark) -> str:
-    """A place in the list as a client has it: opaque."""
+    """Return a position in the list as an opaque token for a client."""
     return base64.urlsafe_b64encode(msgspec.json.encode(mark)).decode().rstrip("=")
 
 

@@ -1,4 +1,4 @@
-"""The files of a conversation's workspace: list, read, write, and take all of them as an archive."""
+"""REST operations on the files of a conversation's workspace: list, read and write them, or get an archive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..sending import FileBody, serve_file, shown_as
 
 
 async def workspace(call: Call[Any, Any]) -> str:
-    """The path of the directory that the conversation works in; the log is there for one that sleeps."""
+    """Return the path of the conversation's directory, from the log if the conversation sleeps."""
     conversation = await call.conversation()
     created = conversation.state.created
     if created is None:
@@ -30,12 +30,12 @@ async def workspace(call: Call[Any, Any]) -> str:
 
 
 async def list_files(call: Call[None, DirectoryQuery]) -> FileList:
-    """What is in a directory of the workspace, or was after an event."""
+    """Return the entries of a directory of the workspace, now or as they were after an event."""
     return await (await call.conversation()).workspace.list_files(call.query.path, at=call.query.at)
 
 
 async def read_file(call: Call[None, FileQuery]) -> Response:
-    """A file's bytes, as it is or was after an event; with a Range header a part of what it is."""
+    """Return the bytes of a file, now or as they were after an event. A Range header gets a part of it as it is now."""
     path, given = call.query.path, call.request.headers
     if call.query.at is not None:
         content = await (await call.conversation()).workspace.read_file(path, at=call.query.at)
@@ -46,7 +46,7 @@ async def read_file(call: Call[None, FileQuery]) -> Response:
 
 
 async def write_file(call: Call[None, FilePathQuery]) -> Answered:
-    """Write a file whole: the body takes its place once all of it is there. Directories on the way are made."""
+    """Write a whole file: the body replaces it once all of it has arrived. Missing parent directories are made."""
     most, path, request = call.services.settings.max_upload, call.query.path, call.request
     if int(request.headers.get("content-length", "0")) > most:
         raise WorkspaceError("file-too-large", f"at most {most} bytes are taken")
@@ -59,7 +59,7 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
 
 
 async def archive_files(call: Call[None, PathQuery]) -> Response:
-    """A directory of the workspace as a zip archive, made while it is sent; links are left out."""
+    """Return a directory of the workspace as a zip archive, made while it is sent; links are left out."""
     path = call.query.path
     file = await open_archive(Beneath(await workspace(call)), path)
     name = f"{PurePosixPath(path).name or call.named()}.zip"

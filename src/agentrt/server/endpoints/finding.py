@@ -1,4 +1,4 @@
-"""What an agent may use here, and where something was said."""
+"""REST operations that list the tools of agents, and search conversations."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..schemas import SearchQuery, SearchResults, ToolList
 
 
 async def list_tools(call: Call[None, None]) -> ToolList:
-    """The tools that an agent may name here, as a model sees them; `think` and `finish` it has always."""
+    """Return the tools that an agent may name here, as a model sees them; it always has `think` and `finish`."""
     return ToolList(await anyio.to_thread.run_sync(lambda: call.services.runtime.tools))
 
 
 async def search(call: Call[None, SearchQuery]) -> SearchResults:
-    """Events in which all words occur, in the conversations that the key may see."""
+    """Return the events in which all words occur, in the conversations that the key may see."""
     wanted, principal = call.query, call.principal
     owner, newest = None if Scope.ADMIN in principal.scopes else principal.owner, wanted.order == "newest"
     if owner is None and Scope.ADMIN not in principal.scopes:

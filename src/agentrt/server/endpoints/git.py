@@ -1,4 +1,4 @@
-"""What changed in a workspace since its last commit."""
+"""REST operations on the changes in a workspace since its last commit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..schemas import PathQuery
 
 
 async def git_changes(call: Call[None, None]) -> GitChanges:
-    """The files that are not as they were committed last; 404 where the workspace is no repository of its own."""
+    """Return the files that differ from the last commit; 404 if the workspace is not the root of a repository."""
     return await (await call.conversation()).workspace.git_changes()
 
 
 async def git_diff(call: Call[None, PathQuery]) -> GitDiff:
-    """The unified diff of a file, or of all below a directory, since the last commit; new files are in it."""
+    """Return the unified diff of a file, or of all files below a directory, to the last commit, with new files."""
     return await (await call.conversation()).workspace.git_diff(call.query.path)
 
 

@@ -1,4 +1,4 @@
-"""Whether the server lives, whether it is ready for work, and what it is."""
+"""REST operations on the server: whether it is alive, whether it takes work, and what it is."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from ..schemas import Health, ServerInfo
 
 
 async def alive(call: Call[None, None]) -> Health:
-    """The process answers; for whoever restarts one that does not."""
+    """Answer, to show that the process is alive; for a supervisor that restarts it if not."""
     return Health()
 
 
 async def health(call: Call[None, None]) -> Health:
-    """The same as `/alive`, under the name that many tools look for."""
+    """Do the same as `/alive`, under the name that many tools look for."""
     return Health()
 
 
 async def ready(call: Call[None, None]) -> Health:
-    """The server takes work: model calls are loaded, and it was not told to stop."""
+    """Answer 200 if the server takes work: model calls are loaded, and it was not told to stop."""
     call.services.readiness.check()
     return Health()
 
 
 async def server_info(call: Call[None, None]) -> ServerInfo:
-    """What serves, for how long, within which limits, and what the key that asks may do."""
+    """Return the server's name, version, uptime and limits, and the owner and scopes of the key."""
     settings, principal = call.services.settings, call.principal
     return ServerInfo(
         name="agentrt",

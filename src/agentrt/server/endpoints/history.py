@@ -1,4 +1,4 @@
-"""What happened in a conversation: its events, its state at any place, and its blobs."""
+"""REST operations on the history of a conversation: its events, its state after any event, and its blobs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from ..schemas import (
 from ..sending import shown_as
 
 COUNTED = 10 * SCANNED
-"""Records that are looked at for one count."""
+"""Maximum number of records that are examined for one count."""
 
 
 async def list_events(call: Call[None, EventsQuery]) -> EventPage:
-    """Events, in the order of the log or backwards; only those that the query names.
+    """Return the events that match the query, in the order of the log or backwards.
 
-    A cursor of another epoch, or beyond the end, has expired (410): what was seen may be gone.
+    A cursor of another epoch, or after the end, has expired (410): events that were seen may be gone.
     """
     wanted, conversation = call.query, await call.conversation()
     state = conversation.state
@@ -42,10 +42,10 @@ async def list_events(call: Call[None, EventsQuery]) -> EventPage:
 
 
 async def count_events_of(call: Call[None, EventsCountQuery]) -> EventCount:
-    """How many events there are of those that the query names.
+    """Return the number of events that match the query.
 
-    Where they are chosen by type, source, time or text, 100,000 records are looked at at most, or 640 MiB of them:
-    what comes after these is counted from `next` on.
+    A count by type, source, time or text examines at most 100,000 records, or 640 MiB of them. The rest can be counted
+    from `next` on.
     """
     conversation = await call.conversation()
     state = conversation.state
@@ -60,7 +60,7 @@ async def count_events_of(call: Call[None, EventsCountQuery]) -> EventCount:
 
 
 def _wanted(query: EventsCountQuery, state: State, *, backwards: bool = False) -> Wanted:
-    """Which events a query names. Raises `CursorExpired`."""
+    """Return a query as a filter of events. Raises `CursorExpired`."""
     seq_of(Cursor(query.epoch, query.after), state)
     check_epoch(Cursor(query.epoch, query.before or 0), state)
     return Wanted(
@@ -76,7 +76,7 @@ def _wanted(query: EventsCountQuery, state: State, *, backwards: bool = False) -
 
 
 async def get_event(call: Call[None, None]) -> Response:
-    """One event."""
+    """Return one event, as it is in the log."""
     conversation, seq = await call.conversation(), int(call.path("seq"))
     found = None
     if 1 <= seq <= conversation.state.seq:
@@ -87,7 +87,7 @@ async def get_event(call: Call[None, None]) -> Response:
 
 
 async def get_state(call: Call[None, StateQuery]) -> StateInfo:
-    """How the conversation stood after an event, or stands now: a fold of the log up to there."""
+    """Return the state of the conversation after an event, or now: a fold of the log up to there."""
     conversation, at = await call.conversation(), call.query.at
     state = conversation.state
     if at is not None:
@@ -98,7 +98,7 @@ async def get_state(call: Call[None, StateQuery]) -> StateInfo:
 
 
 async def get_blob(call: Call[None, None]) -> Response:
-    """The bytes that an event names, such as the whole of an output that was cut."""
+    """Return the bytes that an event refers to, such as the whole of an output that was cut."""
     conversation, sha256 = await call.conversation(), call.path("sha256")
     data = await call.services.runtime.store.history(conversation.id).fetch(sha256)
     if data is None:

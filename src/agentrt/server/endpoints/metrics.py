@@ -1,4 +1,4 @@
-"""What the server counts."""
+"""The REST operation that returns the server's metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..routing import Call, Endpoint
 
 
 async def metrics(call: Call[None, None]) -> Response:
-    """The server's figures, in the format of Prometheus."""
+    """Return the server's metrics, in the format of Prometheus."""
     text = await call.services.metrics.text()
     return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST, "Cache-Control": "no-store"})
 

@@ -1,4 +1,4 @@
-"""The models that a conversation may have, and what they cost; and which one a conversation has."""
+"""REST operations on models: those that a conversation may have, with their prices, and the one that it has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..schemas import ModelList, ModelsQuery, SavedModel
 
 
 async def list_models(call: Call[None, ModelsQuery]) -> ModelList:
-    """The model of the server's agent, the profiles of its store, and the models that it knows."""
+    """Return the model of the server's agent, the profiles of its store, and the known models that match."""
     models, agent = call.services.runtime.models, call.services.settings.agent
 
     async def saved(name: str, llm: AnyLLM) -> SavedModel:
@@ -26,7 +26,7 @@ async def list_models(call: Call[None, ModelsQuery]) -> ModelList:
 
 
 async def conversation_model(call: Call[None, None]) -> KnownModel:
-    """What is known of the model that answers in a conversation; of several, of the first."""
+    """Return the known properties of a conversation's model; if it has several, of the first."""
     state = await call.services.hosting.whole(await call.conversation())
     return await call.services.runtime.models.known(state.spec.llm)
 

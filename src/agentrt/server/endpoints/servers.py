@@ -1,4 +1,4 @@
-"""The MCP servers of a conversation: how they stand, and logins at them."""
+"""REST operations on the MCP servers of a conversation: their status, and logins."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from ..principals import Scope
 from ..routing import Answered, Call, Endpoint
 
 _COOKIE = "agentrt-login"
-"""Shows that a browser that comes back is the one that began: nobody has another one log in for him."""
+"""The cookie of the browser that began a login. Only it can end the login, so nobody can have another person log in."""
 
 _CALLBACK = "mcp_login_callback"
 _PAGE = '<!doctype html><html lang="en"><meta charset="utf-8"><title>agentrt</title><p>{}</p></html>'
 
 
 async def servers(call: Call[None, None]) -> ServerList:
-    """How each server stands: its tools, what is wrong, and the last lines of its log."""
+    """Return the status of each server: its tools, its error, and the last lines of its log."""
     return await (await call.conversation()).servers.list()
 
 
 async def connect_server(call: Call[None, None]) -> ServerStatus:
-    """Try again to connect to a server that is down; how it stands then."""
+    """Try again to connect to a server that is down; return its new status."""
     return await (await call.conversation()).servers.connect(call.path("server"))
 
 
 async def log_in_at_server(call: Call[None, None]) -> Answered:
-    """The address at which a person logs in (OAuth 2.1). The browser that has begun it comes back here, which connects
-    the server; where another one comes, its address goes to `finish_login`.
+    """Begin a login; return the address at which a person logs in (OAuth 2.1). When the browser that began it comes
+    back here, the server is connected. If another browser comes back, pass its address to `finish_login`.
     """
     redirect, proof = call.request.url_for(_CALLBACK), token_urlsafe()
     url = await (await call.conversation()).servers.log_in(call.path("server"), str(redirect), proof)
@@ -48,24 +48,24 @@ async def log_in_at_server(call: Call[None, None]) -> Answered:
 
 
 class LoginEnd(msgspec.Struct, forbid_unknown_fields=True):
-    """Where a login has ended."""
+    """The address at which a login has ended."""
 
     address: Annotated[str, Meta(max_length=8192)]
-    """The address that the browser has come back to, whole."""
+    """The whole address that the browser has come back to."""
 
 
 async def finish_login_at_server(call: Call[LoginEnd, None]) -> ServerStatus:
-    """End a login by the address that a browser has come back to; how the server stands then."""
+    """End a login, by the address that a browser has come back to; return the server's new status."""
     return await (await call.conversation()).servers.finish_log_in(call.path("server"), call.body.address)
 
 
 async def log_out_at_server(call: Call[None, None]) -> ServerStatus:
-    """Forget the tokens of a login; how the server stands then."""
+    """Forget the tokens of a login; return the server's new status."""
     return await (await call.conversation()).servers.log_out(call.path("server"))
 
 
 async def _came_back(request: Request) -> HTMLResponse:
-    """A browser after a login: what it brings is of use only to who began that."""
+    """End a login when a browser comes back from it; only the browser that began the login can end it."""
     try:
         found, proof = Redirected.read(request.url.query), request.cookies.get(_COOKIE, "")
         await request.app.state.runtime.connections.logins.finish(found, proof)

@@ -1,1 +1,1 @@
-"""Conversations as tools and resources of an MCP server: for other agents, over stdio and at `/mcp`."""
+"""An MCP server for other agents, over stdio and at `/mcp`: its tools and resources are conversations."""

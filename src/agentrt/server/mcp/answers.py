@@ -1,4 +1,4 @@
-"""What the tools of the MCP server answer, as structs: their schemas are those of the tools."""
+"""The answers of the MCP server's tools, as structs; the output schemas of the tools are made from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...state import Pending, State
 
 
 class Named(msgspec.Struct):
-    """A conversation: all that a key is told that may not read."""
+    """A conversation's id alone: the answer for a key that may not read."""
 
     conversation: str
 
@@ -36,7 +36,7 @@ class Question(msgspec.Struct):
 
 
 class Standing(Named, kw_only=True):
-    """How a conversation stands."""
+    """The state of a conversation."""
 
     status: str = ""
     answer: str | None = None
@@ -50,7 +50,7 @@ class Standing(Named, kw_only=True):
 
 
 class Happened(Standing, kw_only=True):
-    """How a conversation stands, and what has happened in it up to the cursor."""
+    """The state of a conversation, and the events in it up to the cursor."""
 
     events: list[dict[str, Any]] = []
 
@@ -64,13 +64,13 @@ class Row(Named, kw_only=True):
 
 
 class Rows(msgspec.Struct):
-    """Conversations, those written last first."""
+    """Conversations, the last written first."""
 
     conversations: list[Row]
 
 
 def standing_of(name: str, state: State) -> Standing:
-    """How a conversation stands."""
+    """Return the state of a conversation, as a tool's answer."""
     return Standing(
         conversation=name,
         status=state.status.value,

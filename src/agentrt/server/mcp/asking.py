@@ -1,4 +1,4 @@
-"""What waits for a person, as the client of an MCP server asks it: by elicitation (MCP 2025-11-25, "Elicitation")."""
+"""Questions to the person behind an MCP client, by elicitation (MCP 2025-11-25, "Elicitation")."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WORD = {
 
 
 class Held:
-    """The actions that wait for a person's word: one question for them all, so that it is given for what was shown."""
+    """The actions that wait for approval: one question for all, so that the answer applies to what was shown."""
 
     def __init__(self, actions: Sequence[Pending]) -> None:
         self._actions = actions
@@ -37,7 +37,7 @@ class Held:
         return tuple(pending.action.id for pending in self._actions)
 
     def request(self) -> ElicitRequest:
-        """What the person is asked."""
+        """Return the question to the person."""
         import mcp_types as types
 
         lines = (f"{one.action.tool_name}: {bytes(one.action.arguments).decode()}" for one in self._actions)
@@ -45,7 +45,7 @@ class Held:
         return types.ElicitRequest(params=types.ElicitRequestFormParams(message=message, requested_schema=_WORD))
 
     def control(self, verdict: str, content: Mapping[str, Any]) -> AnyControl | None:
-        """What follows from the answer; None where there is none."""
+        """Return the control for the answer; None if it has no effect."""
         if verdict != "accept":
             return None
         if content.get("approve") is True:
@@ -54,13 +54,13 @@ class Held:
 
 
 class Asked:
-    """What a tool asks while it runs: to fill in a form, or to open an address."""
+    """A question of a running tool: a form to fill in, or an address to open."""
 
     def __init__(self, asked: InputRequested) -> None:
         self._asked, self.key = asked, asked.id
 
     def request(self) -> ElicitRequest:
-        """What the person is asked."""
+        """Return the question to the person."""
         import mcp_types as types
 
         message = f"{self._asked.asks}: {self._asked.message}" if self._asked.asks else self._asked.message
@@ -71,13 +71,13 @@ class Asked:
         return types.ElicitRequest(params=types.ElicitRequestFormParams(message=message, requested_schema=form))
 
     def control(self, verdict: str, content: Mapping[str, Any]) -> AnyControl | None:
-        """What follows from the answer; None where there is none."""
+        """Return the control for the answer; None if it has no effect."""
         if verdict == "accept":
             return GiveInput(request_id=self.key, content=dict(content))
         return GiveInput(request_id=self.key, verdict="decline") if verdict == "decline" else None
 
 
 def questions(state: State) -> list[Held | Asked]:
-    """All that waits for a person."""
+    """Return all questions that wait for a person."""
     held = waiting(state)
     return [*([Held(held)] if held else []), *map(Asked, state.branch.inputs)]

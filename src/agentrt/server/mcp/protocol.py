@@ -1,6 +1,6 @@
-"""`speaking`: a server of the library `mcp`, whose tools are the operations and whose resources the conversations.
+"""`speaking`: a server of the library `mcp`. Its tools are the operations, its resources are the conversations.
 
-The library is loaded by who calls this, off the event loop.
+The caller loads the library, off the event loop.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 CONFIRM = "confirm"
 SCHEME = "agentrt://conversations"
 MOST_LISTED = 50
-"""Conversations that are listed as resources."""
+"""Maximum number of conversations that are listed as resources."""
 
 _INSTRUCTIONS = (
     "Each conversation is an agent at work in a directory. Begin one with start_conversation, then wait for it; what"
     " waits for a person is answered by a person."
 )
 Whose = Callable[[Any], Principal]
-"""On whose behalf a request is made, by the HTTP request that brought it; None over stdio."""
+"""Returns the principal of a request, by its HTTP request, which is None over stdio."""
 
 
 def speaking(hosting: Hosting, whose: Whose) -> Server[Any]:
-    """The server; `whose` says who asks."""
+    """Return the server; `whose` returns the principal of a request."""
     import mcp_types as types
     from mcp.server.lowlevel import Server
 
@@ -149,9 +149,9 @@ def _schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 async def _confirm(context: Any, params: Any, caller: Caller) -> CallToolResult | InputRequiredResult:
-    """Ask the person behind the client about what waits: it is not for a model to say.
+    """Ask the person behind the client about everything that waits for a person: a model must not answer this.
 
-    An answer holds for what was shown; what began to wait meanwhile is asked about the next time.
+    An answer applies only to what was shown; anything that began to wait meanwhile is asked about the next time.
     """
     import mcp_types as types
 
@@ -176,7 +176,7 @@ async def _confirm(context: Any, params: Any, caller: Caller) -> CallToolResult 
 
 
 async def _elicited(context: Any, asked: Any) -> Any:
-    """What the person behind a client answers that can be sent requests."""
+    """Return the answer of the person behind a client that can be sent requests."""
     session, about = context.session, context.request_id
     if asked.mode == "url":
         return await session.elicit_url(asked.message, asked.url, asked.elicitation_id, about)

@@ -1,4 +1,4 @@
-"""Where the MCP server is spoken with: `/mcp` of the HTTP server, and the standard streams of a process."""
+"""The transports of the MCP server: `/mcp` of the HTTP server, and the standard streams of a process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..problems import problem_of, refusal, response
 SESSION = "mcp-session-id"
 
 MOST_SESSIONS = 1000
-"""Sessions of clients that speak a revision with sessions."""
+"""Maximum number of sessions, for clients that speak a revision of MCP with sessions."""
 
 
 class Speaker:
@@ -32,7 +32,7 @@ class Speaker:
         self._hosting = hosting
         self._manager: Any = None
         self._sessions: dict[str, Principal] = {}
-        """The principal that began each session: no other one speaks in it."""
+        """The principal that began each session; no other may use it."""
         self._beginning = anyio.Lock()
 
     async def __aenter__(self) -> Speaker:
@@ -46,11 +46,11 @@ class Speaker:
         await self._tasks.__aexit__(None, None, None)
 
     def stop(self) -> None:
-        """End all sessions: their clients come back to another server, or are told that there is none."""
+        """End all sessions: their clients reconnect to another server, or learn that there is none."""
         self._tasks.cancel_scope.cancel()
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request of a principal that is known."""
+        """Answer a request whose principal is in its scope."""
         who, session = _whose(Request(scope)), Headers(scope=scope).get(SESSION, "")
         if session and self._sessions.get(session, who) != who:
             problem = refusal(404, "Not found", "there is no such session", "not-found")
@@ -85,11 +85,11 @@ def _whose(request: Any) -> Principal:
 
 
 class _Mcp:
-    """Lets in whom the server's own keys let in, and hands on; hosts and origins were checked before."""
+    """The ASGI application at `/mcp`. It authenticates requests; their hosts and origins were checked before."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         services = scope["app"].state.services
-        await services.authenticate(Request(scope))  # which notes the principal in the scope
+        await services.authenticate(Request(scope))  # it notes the principal in the scope
         await services.speaker.answer(scope, receive, send)
 
 
@@ -97,7 +97,7 @@ ROUTES = (Route("/mcp", _Mcp(), methods=["GET", "POST", "DELETE"]),)
 
 
 async def speak(hosting: Hosting, principal: Principal) -> None:
-    """Speak on the standard streams until the input ends, on behalf of one principal."""
+    """Serve the standard streams until the input ends, on behalf of one principal."""
     protocol = await load("agentrt.server.mcp.protocol")
     library = await load("mcp.server.stdio")
     server = await anyio.to_thread.run_sync(protocol.speaking, hosting, lambda request: principal)

@@ -1,4 +1,4 @@
-"""Events and conversations as another agent is told of them: short, and without what only a console needs. Pure."""
+"""Short descriptions of events for other agents, without the details that only a console needs. Pure."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ...specs.content import plain
 from ...tools.clipping import clip
 
 LONGEST = 2000
-"""Characters of one text."""
+"""Maximum number of characters of one text."""
 
 
 def told(event: Event) -> dict[str, Any] | None:
-    """An event in a few words; None for one that says nothing to who has asked for the work."""
+    """Return an event in short; None if it is of no interest to the agent that asked for the work."""
     match event:
         case MessageEvent(source=source, content=content):
             said: dict[str, Any] = {"from": source, "text": clip(plain(content), LONGEST)}
@@ -47,7 +47,7 @@ def told(event: Event) -> dict[str, Any] | None:
 
 
 def headline(event: Event) -> str:
-    """An event on a line, as the progress of a call shows it; "" for one that is nothing to show."""
+    """Return an event in one line, for the progress of a call; "" if there is nothing to show."""
     match event:
         case ActionEvent(tool_name=tool, summary=summary):
             return summary or tool

@@ -1,1 +1,1 @@
-"""What can be seen of a server at work: logs, metrics, traces."""
+"""Observability of a server: logs, metrics, traces."""

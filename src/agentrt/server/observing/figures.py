@@ -1,4 +1,4 @@
-"""`Figures`: what is counted of a server while it works. It only adds: the names and formats are those of `metrics`."""
+"""`Figures`: a server's counters and histograms. `metrics` has their names and formats."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ...events import ConversationErrorEvent, Event, ModelCalled, ModelCallRetri
 from ...state import State
 
 QUICK = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-"""Bounds, in seconds, of what should take milliseconds."""
+"""Bounds, in seconds, for durations that should be of milliseconds."""
 
 SLOW = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0, 300.0)
-"""Bounds, in seconds, of what takes as long as a model does."""
+"""Bounds, in seconds, for durations of model calls."""
 
 MODELS = 100
-"""Models that are told apart: their names come from users, and there is no end of them."""
+"""Maximum number of models that are counted by name: the names come from users, so there may be any number."""
 
 OTHER = "other"
 
 
 class Distribution:
-    """How often there was a value up to each bound, and the sum of all."""
+    """A histogram: the number of values up to each bound, and the sum of all values."""
 
     __slots__ = ("bounds", "counts", "sum")
 
@@ -37,7 +37,7 @@ class Distribution:
 
     @property
     def buckets(self) -> list[tuple[str, float]]:
-        """As Prometheus has them: how many there are up to each bound, and "+Inf" for all."""
+        """The buckets of Prometheus: the number of values up to each bound, with "+Inf" for all."""
         total, found = 0, list[tuple[str, float]]()
         for bound, count in zip((*map(str, self.bounds), "+Inf"), self.counts, strict=True):
             total += count
@@ -46,7 +46,7 @@ class Distribution:
 
 
 class ModelFigures:
-    """What was used of one model."""
+    """The usage of one model."""
 
     __slots__ = (
         "completion_tokens",
@@ -69,7 +69,7 @@ class ModelFigures:
 
 
 class Figures:
-    """What is counted of a server while it works; on its event loop."""
+    """A server's counters and histograms, to be used on its event loop."""
 
     def __init__(self) -> None:
         self.appends, self.lag = Distribution(QUICK), Distribution(QUICK)
@@ -78,9 +78,9 @@ class Figures:
         self.errors: Counter[str] = Counter()
         """Runs that ended in an error, by its code."""
         self.requests: Counter[tuple[str, str, int]] = Counter()
-        """By method, path and status."""
+        """The number of requests, by method, path and status."""
         self.latencies: dict[str, Distribution] = {}
-        """Of requests, by path."""
+        """The durations of requests, by path."""
         self.in_flight = self.sockets = 0
         self._seen: dict[type[Event], Callable[[Any], None]] = {
             ModelCalled: self._called,
@@ -89,7 +89,7 @@ class Figures:
         }
 
     def committed(self, events: Sequence[Event], state: State, seconds: float) -> None:
-        """An `Observer`: a batch of events is durable."""
+        """Count a batch of durable events; an `Observer`."""
         self.appends.add(seconds)
         self.events += len(events)
         for event in events:
@@ -97,7 +97,7 @@ class Figures:
                 seen(event)
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Count a request that was answered."""
         self.requests[method, path, status] += 1
         if (latency := self.latencies.get(path)) is None:
             latency = self.latencies[path] = Distribution(QUICK)

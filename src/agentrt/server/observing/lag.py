@@ -1,4 +1,4 @@
-"""How late the event loop is."""
+"""Measures how late the event loop is."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 
 EVERY = 0.1
-"""Seconds between two looks."""
+"""Seconds between two measurements."""
 
 
 async def measure(tell: Callable[[float], None], every: float = EVERY) -> None:
-    """Tell, again and again, how much later than it should be this is woken; for a task of its own."""
+    """Call `tell`, again and again, with the seconds by which this was woken too late; for a task of its own."""
     clock = asyncio.get_running_loop().time
     while True:
         due = clock() + every

@@ -1,4 +1,4 @@
-"""What a server logs, for people or for machines."""
+"""The log format of a server, for people or for machines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES = {"asctime": "time", "levelname": "level", "name": "logger"}
 
 
 def handler(kind: Format, stream: TextIO) -> logging.Handler:
-    """A handler that writes lines of text, or a JSON object a line."""
+    """Return a handler that writes lines of text, or one JSON object per line."""
     made = logging.StreamHandler(stream)
     if kind == "json":
         made.setFormatter(JsonFormatter(_JSON, style="{", rename_fields=_NAMES))
@@ -26,6 +26,9 @@ def handler(kind: Format, stream: TextIO) -> logging.Handler:
 
 
 def configure(kind: Format, level: str = "INFO", stream: TextIO | None = None) -> None:
-    """Have the process log so, to standard error; before the runtime is entered, whose mask goes to all handlers."""
+    """Configure the process's logging. Call this before the runtime is entered, which adds its mask to all handlers.
+
+    The default `stream` is standard error.
+    """
     logging.basicConfig(level=logging.WARNING, handlers=[handler(kind, stream or sys.stderr)], force=True)
     logging.getLogger("agentrt").setLevel(level)

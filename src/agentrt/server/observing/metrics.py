@@ -1,4 +1,4 @@
-"""`Metrics`: the figures of a server, in the format of Prometheus; in a registry of its own."""
+"""`Metrics`: the figures of a server in the format of Prometheus, in a registry of its own."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ REFUSED: Mapping[int, str] = {
     429: "too-often",
     503: "not-now",
 }
-"""Statuses that say that a request was not taken, and why."""
+"""Statuses of refused requests, and the reasons."""
 
 Gauges = Mapping[str, Callable[[], float]]
 
 
 class Metrics(Collector):
-    """The figures of one server; what can be counted when someone asks is counted then, and not before.
+    """The figures of one server. Numbers that can be counted on request are counted only then.
 
-    `gauges` are numbers that others have, by their names: what each says is its description.
+    `gauges` has more of these by name: each one's description, and the function that returns its value.
     """
 
     def __init__(
@@ -42,16 +42,16 @@ class Metrics(Collector):
         ProcessCollector(registry=self._registry)
 
     async def text(self) -> bytes:
-        """All of it, as text."""
+        """Return all metrics, as text."""
         self._stored = await self._runtime.store.listing.count()
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: what there is depends on what was used."""
+        """Return nothing: the metrics depend on what was used."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """The figures as they are now."""
+        """Yield the current figures."""
         yield from self._conversations()
         yield from self._server()
         yield from self._models()

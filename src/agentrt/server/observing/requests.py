@@ -1,7 +1,7 @@
-"""`RequestObserver`: ASGI middleware that counts requests and sockets, and logs one line of each.
+"""`RequestObserver`: ASGI middleware that counts requests and sockets, and logs one line for each.
 
-A line says who asked for what and how that ended: the path as it was declared, and no query, header or body, which may
-hold a key.
+A line has the owner, method, declared path, status, time and conversation, but nothing of the query, headers or body,
+which may contain a key.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .figures import OTHER, Figures
 access = logging.getLogger("agentrt.server.access")
 
 LONGEST = 128
-"""Characters of a conversation's id."""
+"""Maximum number of characters of a conversation's id that is logged."""
 
 QUIET = frozenset({"/alive", "/health", "/ready", "/metrics"})
-"""Paths that machines ask for all the time."""
+"""Paths that machines request all the time; logged at level DEBUG."""
 
 PRINCIPAL = "agentrt.principal"
-"""Where in a scope it stands who asks, once that is known."""
+"""The entry of a scope that has the principal, once it is known."""
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class RequestObserver:
-    """Counts what is asked, and logs it when it has ended."""
+    """Counts requests, and logs each one when it has ended."""
 
     def __init__(self, app: ASGIApp, figures: Figures) -> None:
         self.app, self._figures = app, figures
@@ -93,7 +93,7 @@ class RequestObserver:
         )
 
     def _path(self, scope: Scope) -> str:
-        """The path as it was declared; what no route has is not told apart."""
+        """Return the path as it was declared; `OTHER` for any path without a route."""
         endpoint = scope.get("endpoint")
         if endpoint is None:
             return OTHER
@@ -103,7 +103,7 @@ class RequestObserver:
 
 
 class _Seen:
-    """Passes on what is sent, and keeps the status: of a socket, the code with which the server closed it."""
+    """Passes on messages, and keeps the status; for a socket, the code with which the server closed it."""
 
     __slots__ = ("_send", "status")
 

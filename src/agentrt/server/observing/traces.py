@@ -1,7 +1,7 @@
-"""`Traces`: a span for each run of a conversation, each of its steps, model calls and tool calls, made from the events.
+"""`Traces`: spans for the runs of conversations, and their steps, model calls and tool calls, made from the events.
 
-Names and attributes are those of OpenTelemetry's semantic conventions for generative AI. There is nothing in them of
-what was said, called or seen.
+Names and attributes follow OpenTelemetry's semantic conventions for generative AI. They contain nothing of messages,
+arguments or results.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from ...specs.llm import named
 from ...state import State
 
 PATH = "/v1/traces"
-"""Of traces at a receiver of OTLP over HTTP."""
+"""The path for traces at a receiver of OTLP over HTTP."""
 
 
 def exporter(endpoint: str | None) -> SpanExporter:
-    """Sends spans to `endpoint`, by OTLP over HTTP; without one, where the environment says."""
-    logging.getLogger("opentelemetry").setLevel(logging.ERROR)  # it warns of each try that fails
+    """Return an exporter of spans to `endpoint`, by OTLP over HTTP; without one, to the environment's endpoint."""
+    logging.getLogger("opentelemetry").setLevel(logging.ERROR)  # it warns of each failed try
     return OTLPSpanExporter(None if endpoint is None else endpoint.rstrip("/") + PATH)
 
 
 class Traces:
-    """An observer that makes spans; they are sent by a thread of their own, and dropped when that cannot keep up."""
+    """An observer that makes spans. A thread of its own sends them; if it cannot keep up, spans are dropped."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._provider = TracerProvider(resource=Resource.create({"service.name": "agentrt"}), shutdown_on_exit=False)
@@ -50,7 +50,7 @@ class Traces:
         self._runs: dict[str, _Run] = {}
 
     def committed(self, events: Sequence[Event], state: State, seconds: float) -> None:
-        """An `Observer`: a batch of events is durable."""
+        """Make spans from a batch of durable events; an `Observer`."""
         created = state.created
         if created is None or not events:
             return
@@ -65,12 +65,12 @@ class Traces:
             del self._runs[created.conversation_id]
 
     def close(self) -> None:
-        """Send what is left; for a thread, since it blocks."""
+        """Send the remaining spans; for a thread, since it blocks."""
         self._provider.shutdown()
 
 
 class _Run:
-    """The spans of a run that is under way."""
+    """The spans of a run in progress."""
 
     def __init__(self, provider: TracerProvider, begun: datetime, state: State) -> None:
         assert state.created is not None
@@ -78,7 +78,7 @@ class _Run:
         self._tracer = provider.get_tracer("agentrt")
         self._common = {"gen_ai.conversation.id": created.conversation_id}
         self._open: dict[str, Span] = {}
-        """Of commands, and of actions, by their ids."""
+        """The open spans of commands and actions, by their ids."""
         self._step: Span | None = None
         self._steps = 0
         self._run = self._span("invoke_agent", begun, None, {"gen_ai.operation.name": "invoke_agent"})
@@ -86,7 +86,7 @@ class _Run:
             self._run.set_attribute("agentrt.delegated_by", created.delegated_by)
 
     def take(self, event: Event, state: State) -> None:
-        """Begin or end what an event says."""
+        """Begin or end the spans that an event is about."""
         match event:
             case ModelCallStarted():
                 self._begin_step(event.timestamp)
@@ -103,7 +103,7 @@ class _Run:
                 self._executed(event)
 
     def end(self, at: datetime, state: State) -> None:
-        """End all spans that are open."""
+        """End all open spans."""
         for span in (*self._open.values(), self._step):
             if span is not None:
                 span.end(_nanoseconds(at))
@@ -121,7 +121,7 @@ class _Run:
 
     def _called(self, event: ModelCalled) -> None:
         span = self._open.pop(event.command, None)
-        if span is None:  # a question or a title, besides the run
+        if span is None:  # a side question or a title, which is not part of the run
             begun = event.timestamp.timestamp() - event.latency
             span = self._span(f"chat {event.model}", begun, self._run, _chat(event.model), SpanKind.CLIENT)
         span.set_attribute("gen_ai.response.model", event.model)
@@ -175,5 +175,5 @@ def _chat(model: str) -> dict[str, str]:
 
 
 def _nanoseconds(time: datetime | float) -> int:
-    """Since 1970."""
+    """Return a time in nanoseconds since 1970."""
     return int((time.timestamp() if isinstance(time, datetime) else time) * 1e6) * 1000

@@ -1,4 +1,4 @@
-"""Whether traces are made: OpenTelemetry's SDK is imported only when they are."""
+"""`tracing`: turns traces on if they are configured; only then OpenTelemetry's SDK is imported."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from ...runtime import Runtime
 from ..settings import ServerSettings
 
 VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-"""Of the environment (OpenTelemetry's specification of exporters): each turns traces on."""
+"""Environment variables of OpenTelemetry's exporters, each of which turns traces on."""
 
 Tracing = Callable[[Runtime], AbstractAsyncContextManager[None]]
 
 
 def tracing(settings: ServerSettings) -> Tracing:
-    """What sends a trace of each run while it is entered, where that is configured. Raises `ConfigurationError`."""
+    """Return a context manager for a runtime. While entered, it sends a trace of each run, if traces are configured.
+
+    Raises `ConfigurationError` if they are, but OpenTelemetry is not installed.
+    """
     if settings.traces is None and not any(os.environ.get(name) for name in VARIABLES):
         return _none
     try:

@@ -8,19 +8,19 @@ from collections.abc import Callable
 from ...pacing import Pace
 
 AT_ONCE = 64
-"""How many are answered in one round of the loop: each sends a message, which takes some 10 to 50 us."""
+"""Maximum number of bells answered in a round of the event loop: each sends a message, which takes 10 to 50 us."""
 
 
 def not_at_once() -> bool:
-    """Leave it to the task that waits."""
+    """Leave the work to the waiting task."""
     return False
 
 
 class Bell:
-    """Rung when there is something to send; one task waits for it. Rings that come while it works are one.
+    """A bell that is rung when there is something to send. One task waits for it; rings while it works count as one.
 
-    `at_once` is asked first, while the task waits: what it has done, as it says by returning True, wakes nobody. What
-    it raises is raised in the task.
+    A ring while the task waits calls `at_once` first. If it returns True, it has done the work, and the task is not
+    woken. Its exceptions are raised in the task.
     """
 
     __slots__ = ("_at_once", "_future", "_pace", "_rung")
@@ -30,7 +30,7 @@ class Bell:
         self._future: asyncio.Future[None] | None = None
 
     def ring(self) -> None:
-        """There is something."""
+        """Ring: there is something to send."""
         if not self._rung:
             self._rung = True
             if self._future is not None:
@@ -41,7 +41,7 @@ class Bell:
             return
         try:
             done = self._at_once()
-        except Exception as error:  # which is for the task that waits, and for nobody who rang
+        except Exception as error:  # raised in the waiting task, not in the caller that rang
             self._future.set_exception(error)
             return
         if done:
@@ -50,7 +50,7 @@ class Bell:
             self._future.set_result(None)
 
     async def wait(self) -> None:
-        """Return once it was rung since this returned last."""
+        """Return once the bell was rung since the last return."""
         if not self._rung:
             self._future = asyncio.get_running_loop().create_future()
             try:

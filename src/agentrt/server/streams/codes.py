@@ -1,4 +1,4 @@
-"""The codes with which a socket is closed (RFC 6455, section 7.4): each says what the client should do."""
+"""The close codes of a socket (RFC 6455, section 7.4): each tells the client what to do."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import NamedTuple
 from ...frames import Problem
 
 REASON = 120
-"""Bytes that a reason may have, of the 123 that there is room for."""
+"""Maximum bytes of a reason; a close frame has room for 123."""
 
 GOING_AWAY = 1001
-"""Come again, with your cursors."""
+"""Reconnect, with your cursors."""
 FAILED = 1011
 """The server failed."""
 TRY_LATER = 1013
-"""Come again later."""
+"""Reconnect later."""
 UNAUTHENTICATED = 4001
 FORBIDDEN = 4003
 MISSING = 4004
 NO_PROGRESS = 4008
-"""What was sent was not taken, or heartbeats were not answered."""
+"""The client did not read a message, or did not answer a heartbeat."""
 GARBAGE = 4009
 CURSOR_EXPIRED = 4010
 """Start over from 0."""
@@ -38,18 +38,18 @@ _BY_STATUS = {
 
 
 class Closing(NamedTuple):
-    """How a socket is closed."""
+    """The close code of a socket, and its reason."""
 
     code: int
     reason: str
 
 
 def closing(problem: Problem) -> Closing:
-    """How a socket is closed that has no use because of a problem."""
+    """Return the close code and reason for a socket that cannot go on because of a problem."""
     why = f"{problem.title}: {problem.detail}" if problem.detail else problem.title
     return Closing(_BY_STATUS.get(problem.status, FAILED), why)
 
 
 def cut(reason: str) -> str:
-    """As much of a reason as there is room for."""
+    """Return a reason, cut to the bytes that there is room for."""
     return reason.encode()[:REASON].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""The streams of a server, declared once: the routes that serve them and the OpenAPI document read the same lines."""
+"""The streams of a server, declared once for their routes and for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ _CURSOR = "^([0-9]+-)?[0-9]+$"
 
 
 class FollowQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """From which place on, and what."""
+    """The cursor from which a stream begins, and its content."""
 
     after: Annotated[str, Meta(pattern=_CURSOR)] = "0"
-    """A place in the log: SEQ, or EPOCH-SEQ."""
+    """Only events after this cursor: SEQ, or EPOCH-SEQ."""
     epoch: Annotated[int, Meta(ge=0)] = 0
-    """That of `after`, where it has none: another one means that what was seen may be gone."""
+    """The epoch of `after`, if that is only SEQ. If the log has another one, the cursor has expired: events that were
+    seen may be gone.
+    """
     deltas: bool = True
-    """Whether what is still growing comes, too."""
+    """Whether deltas, the pieces of unfinished events, are sent, too."""
 
     @property
     def cursor(self) -> Cursor:
-        """The place."""
+        """The cursor."""
         return Cursor.parse(self.after, self.epoch)
 
 
 _OF_PAGES = frozenset(EventsQuery.__struct_encode_fields__) - frozenset(FollowQuery.__struct_encode_fields__)
-"""What a request for a page of events may say, and one for a stream may not."""
+"""Parameters of a page of events that a stream does not have."""
 
 
 def follow_query(given: QueryParams, last_event_id: str | None) -> FollowQuery:
-    """What a request for a stream says; the id of an event that came goes before `after`. Raises `Refusal`."""
+    """Return the parameters of a request for a stream; the last event's id replaces `after`. Raises `Refusal`."""
     if unfit := sorted(_OF_PAGES & set(given)):
         detail = f"a stream has every event: {', '.join(unfit)} choose those of a page"
         raise refusal(422, "Not a parameter of a stream", detail, "validation")
@@ -61,7 +63,7 @@ class Stream:
     description: str
     socket: bool = True
     headers: tuple[str, ...] = ()
-    """Of the request, that mean something here."""
+    """Request headers that the stream uses."""
 
 
 ONE = Stream(

@@ -1,4 +1,4 @@
-"""`Piece`: something that a follower is sent, and its two spellings: in a frame, and as a server-sent event."""
+"""`Piece`: something that is sent to a follower, encoded in a frame or as a server-sent event."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ...frames import Problem
 Kind: TypeAlias = Literal["event", "delta", "live", "ended"]
 
 OVERHEAD = 128
-"""Bytes that a piece counts for on top of its own."""
+"""Bytes that a piece counts for in addition to its own."""
 
 _FIELDS: dict[Kind, bytes] = {"event": b"event", "delta": b"delta", "live": b"cursor", "ended": b"problem"}
-"""In which field of its frame the content of a piece stands."""
+"""The field of a frame that has the content of its piece, by kind."""
 
 _encoder = msgspec.json.Encoder()
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
-    """Something that a follower is sent; `data` is JSON, made once for all followers. An event has a `seq`, and the
-    bytes of its line in the log.
+    """Something that is sent to a follower. `data` is JSON, made once for all followers. For an event, it is the bytes
+    in the log, and `seq` is set.
     """
 
     kind: Kind
@@ -32,22 +32,22 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes on the wire."""
+        """Its approximate number of bytes on the wire."""
         return len(self.data) + OVERHEAD
 
 
 def live(cursor: Cursor) -> Piece:
-    """Everything up to the cursor was sent."""
+    """Return the piece that says that everything up to the cursor was sent."""
     return Piece("live", _encoder.encode(cursor))
 
 
 def ended(problem: Problem) -> Piece:
-    """Nothing more comes."""
+    """Return the piece that says that nothing more follows."""
     return Piece("ended", _encoder.encode(problem))
 
 
 def frame(piece: Piece, conversation: bytes) -> bytes:
-    """A frame of a socket; `conversation` is the id as JSON."""
+    """Return a frame of a socket; `conversation` is the id as JSON."""
     return b'{"type":"%b","conversation":%b,"%b":%b}' % (
         piece.kind.encode(),
         conversation,
@@ -57,14 +57,14 @@ def frame(piece: Piece, conversation: bytes) -> bytes:
 
 
 def message(frames: Iterable[bytes]) -> str:
-    """Frames as one message of a socket."""
+    """Return frames as one message of a socket."""
     return (b"[" + b",".join(frames) + b"]").decode()
 
 
 def sent_event(piece: Piece, epoch: int) -> bytes:
-    """A server-sent event (WHATWG HTML, section 9.2); an event of the log has the cursor after it as its id.
+    """Return a server-sent event (WHATWG HTML, section 9.2); its id, for an event of the log, is the cursor after it.
 
-    JSON as it is made here has no line breaks, so one `data` line holds it.
+    The JSON has no line breaks, so one `data` line holds it.
     """
     place = b"id: %d-%d\n" % (epoch, piece.seq) if piece.kind == "event" else b""
     return b"%bevent: %b\ndata: %b\n\n" % (place, piece.kind.encode(), piece.data)

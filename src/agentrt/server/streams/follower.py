@@ -1,4 +1,4 @@
-"""`Follower`: one who follows a conversation, as a place in it."""
+"""`Follower`: a position in a conversation that a client follows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from .relay import Relay
 
 PAGE = 256
-"""The most events that are read from the file at once, by one who is behind."""
+"""Maximum number of events that are read from the file at once, by a follower that is behind."""
 
 FIRST_PAGE = 32
 
 
 class Follower(Reader):
-    """One who follows a conversation: a place in its events and in what grows. It has no queue.
+    """A client's position in a conversation's events and drafts, without a queue.
 
     `news` is called when there is something to `take`.
     """
@@ -33,23 +33,23 @@ class Follower(Reader):
         super().__init__()
         self.relay, self.seq, self.news, self.deltas = relay, seq, news, deltas
         self.problem: Problem | None = None
-        """Why nothing more comes, once that was taken."""
+        """Why nothing more follows; set when the "ended" piece is taken."""
         self.more = True
-        """Whether there was more than was taken last."""
+        """Whether the last `take` may have left something."""
         self._told: int | None = None
-        """The epoch in which it was told that it is live."""
+        """The epoch of its last "live" piece; None: it was not live since."""
         self._page = FIRST_PAGE
 
     async def take(self, limit: int) -> list[Piece]:
-        """What it has not got yet, up to `limit` bytes but for a piece that is longer alone; nothing when it has all.
+        """Return pieces that it does not have yet, up to `limit` bytes, or a single longer one; none if it has all.
 
-        The last one is "ended" when nothing more will come.
+        If nothing more will follow, the last piece is "ended".
         """
         found = self.take_recent(limit)
         return found if found is not None else await self._read(limit)
 
     def take_recent(self, limit: int) -> list[Piece] | None:
-        """As `take`, of what is in memory; None when the next is not."""
+        """Do the same as `take`, from memory only; return None if the next event is not in memory."""
         relay, pieces, self.more = self.relay, list[Piece](), True
         if self.seq < relay.seq:
             found = relay.recent(self.seq, limit)
@@ -74,7 +74,7 @@ class Follower(Reader):
         return pieces
 
     async def _read(self, limit: int) -> list[Piece]:
-        """From the file, as many as will do."""
+        """Return the next events from the file, up to `limit` bytes but at least one."""
         self._told, pieces, size = None, list[Piece](), 0
         try:
             page = await self.relay.page(self.seq, min(self._page, self.relay.seq - self.seq))

@@ -1,4 +1,4 @@
-"""`Inbox`: messages of a client that were read, and not yet worked on."""
+"""`Inbox`: a client's messages that were read but not yet worked on."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections import deque
 import anyio
 
 MOST = 8
-"""Messages after which no more are read for a while."""
+"""Number of messages after which reading stops for a while."""
 
 STALL = 1.0
-"""Seconds after which one more is read all the same."""
+"""Seconds after which one more message is read all the same."""
 
 
 class Inbox:
-    """Messages of a client that were read, and not yet worked on.
+    """A client's messages that were read but not yet worked on.
 
-    Who puts one into a full inbox waits until another was taken; but not for ever, since that the client has left is
-    learnt by reading on: what waits for him to take something would else wait for that.
+    A `put` into a full inbox waits until a message is taken, but not for ever: only further reading shows that the
+    client has disconnected, and without that, work that waits for the client to read would never end.
     """
 
     def __init__(self, most: int = MOST, stall: float = STALL) -> None:
@@ -26,7 +26,7 @@ class Inbox:
         self._come, self._taken, self._idle = anyio.Event(), anyio.Event(), anyio.Event()
 
     async def put(self, message: str | bytes) -> None:
-        """Put a message in; returns when there is room for the next."""
+        """Add a message; return when there is room for the next, or after `stall` seconds."""
         self._messages.append(message)
         self._come.set()
         self._idle = anyio.Event()
@@ -36,7 +36,7 @@ class Inbox:
                 await self._taken.wait()
 
     async def get(self) -> str | bytes:
-        """The next message; who asks has worked on the last one."""
+        """Return the next message; the caller has finished work on the last one."""
         while not self._messages:
             self._idle.set()
             self._come = anyio.Event()
@@ -45,5 +45,5 @@ class Inbox:
         return self._messages.popleft()
 
     async def worked_on(self) -> None:
-        """Return when everything was worked on."""
+        """Return when all messages were worked on."""
         await self._idle.wait()

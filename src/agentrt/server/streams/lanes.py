@@ -1,4 +1,4 @@
-"""`Lanes`: work that is done in order in each lane, and side by side across lanes."""
+"""`Lanes`: work that is done in order in each lane, and concurrently across lanes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ Work: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class Lanes:
-    """Work that is done in order in each lane and side by side across lanes, in a task group; so much at once."""
+    """Work that is done in order in each lane, and concurrently across lanes, in a task group.
+
+    `most` is the maximum number of items, waiting or running.
+    """
 
     def __init__(self, tasks: TaskGroup, most: int) -> None:
         self._tasks, self._room = tasks, anyio.Semaphore(most)
         self._lanes: dict[str, deque[Work]] = {}
 
     async def put(self, lane: str, work: Work) -> None:
-        """Have something done after all that was put into its lane before; returns once there is room for it."""
+        """Add work to the end of its lane; return once there is room for it."""
         await self._room.acquire()
         if (waiting := self._lanes.get(lane)) is not None:
             waiting.append(work)

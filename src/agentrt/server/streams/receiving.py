@@ -1,4 +1,4 @@
-"""What a client says on a socket: its messages as frames, or as problems."""
+"""Decodes a client's messages on a socket into frames, or into refusals."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import msgspec
 from ...frames import Problem, Refused, ToServer
 
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises; the last of what is nested too deep."""
+"""Errors of decoding; `RecursionError` if the JSON is nested too deep."""
 
 MOST = 256
-"""Frames that one message may have."""
+"""Maximum number of frames in a message."""
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ _named = msgspec.json.Decoder(_Named)
 
 
 def frames_of(message: str | bytes) -> Iterator[ToServer | Refused]:
-    """The frames of a message, in order; for each that makes no sense the answer that it gets."""
+    """Yield the frames of a message, in order; for an invalid frame, the answer that it gets."""
     try:
         raws = _arrays.decode(message)
     except _BROKEN as error:

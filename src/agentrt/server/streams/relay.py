@@ -1,4 +1,4 @@
-"""`Relay`: reads one conversation, for all who follow it, and passes on its events as they stand in the log."""
+"""`Relay`: reads one conversation for all its followers, and passes on the events as they are in the log."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .follower import Follower
 from .wire import framed
 
 RECENT = 256 * 1024
-"""Bytes of events that are kept of a conversation while someone follows it; the file has the rest."""
+"""Bytes of events that are kept in memory while a conversation is followed; the file has the rest."""
 
 DRAFTS = 64
-"""Things that may grow at once in a conversation; of more, the oldest are no longer shown to who comes late."""
+"""Maximum number of drafts of a conversation; beyond it, the oldest are dropped, and new followers miss their text."""
 
 CLOSED = Problem(
     title="The conversation was closed",
@@ -38,22 +38,22 @@ _encoder = msgspec.json.Encoder()
 
 
 class Relay:
-    """Reads one conversation, for all who follow it.
+    """Reads one conversation for all its followers.
 
-    It keeps the last events, as JSON, and drafts of what grows; each follower has a place in both. Who is further
-    behind reads the file.
+    It keeps the last events, as JSON, and drafts of unfinished events. Each follower has a position in both; a follower
+    that is further behind reads the file.
     """
 
     def __init__(self, conversation: Conversation, recent: int = RECENT) -> None:
         self.conversation = conversation
         self.name = _encoder.encode(conversation.id)
-        """Of the conversation, as JSON."""
+        """The conversation's id, as JSON."""
         self.seq, self.epoch = conversation.state.seq, conversation.state.epoch
-        """Of the last event that was read."""
+        """The seq and the epoch of the last event that was read."""
         self.scope = anyio.CancelScope()
-        """Of who reads it."""
+        """The cancel scope of the task that reads."""
         self.problem: Problem | None = None
-        """Why nothing more comes."""
+        """Why nothing more follows."""
         self.followers: dict[Follower, None] = {}
         self._events: deque[Piece] = deque()
         self._size, self._most = 0, recent
@@ -61,10 +61,10 @@ class Relay:
         self._cut: dict[tuple[str, Channel], tuple[Delta, Piece]] = {}
         """The last delta that was cut from each draft."""
         self._message: tuple[list[Piece], bytes] = [], b""
-        """What was sent last, and how it is spelled."""
+        """The last pieces that were sent, and their message on the wire."""
 
     def join(self, seq: int, news: Callable[[Follower], None], *, deltas: bool) -> Follower:
-        """A new follower, who has the events up to `seq`."""
+        """Add and return a follower that has the events up to `seq`."""
         follower = Follower(self, seq, news, deltas=deltas)
         if deltas:
             follower.places = dict.fromkeys(self._drafts.values(), 0)
@@ -73,12 +73,12 @@ class Relay:
         return follower
 
     def leave(self, follower: Follower) -> None:
-        """He follows no more."""
+        """Remove a follower."""
         self.followers.pop(follower, None)
         follower.places.clear()
 
     async def run(self, reopen: Callable[[str], Awaitable[Conversation]]) -> None:
-        """Read until the conversation ends; `reopen` gives it again when it was only closed for a while."""
+        """Read until the conversation ends; `reopen` returns it again if it was only closed for a while."""
         problem = CLOSED
         try:
             with self.scope:
@@ -88,7 +88,7 @@ class Relay:
                     if again is self.conversation:
                         break
                     self.conversation = again
-        except Exception as error:  # which ends this one for those who follow it, and no other
+        except Exception as error:  # ends this conversation for its followers, and no other
             problem = problem_of(error)
             if not isinstance(error, AgentrtError):
                 _log.exception("following conversation %s failed", self.conversation.id)
@@ -102,21 +102,18 @@ class Relay:
                 self._publish(item)
 
     def end(self, problem: Problem) -> None:
-        """Nothing more comes of it; the first problem counts."""
+        """End the relay: nothing more follows. The first problem counts."""
         if self.problem is None:
             self.problem = problem
             self._tell()
 
     def recent(self, after: int, limit: int) -> list[Piece] | None:
-        """The events after seq `after`, one at least, and of those that follow up to `limit` bytes.
-
-        None when they are no longer kept.
-        """
+        """Return the events after seq `after`, up to `limit` bytes but at least one; None if they are not kept."""
         events = self._events
         if not events or events[0].seq > after + 1:
             return None
         pieces, size = list[Piece](), 0
-        for place in range(after - self.seq, 0):  # from the end, where those who are up to date are
+        for place in range(after - self.seq, 0):  # from the end, where followers that are up to date are
             piece = events[place]
             if pieces and size + piece.size > limit:
                 break
@@ -125,12 +122,12 @@ class Relay:
         return pieces
 
     async def page(self, after: int, limit: int) -> list[Piece]:
-        """At most `limit` events after seq `after`, from the file. Raises what reading it does."""
+        """Return at most `limit` events after seq `after`, from the file. Raises the errors of reading it."""
         found = await self.conversation.page_json(Cursor(self.conversation.state.epoch, after), limit)
         return [Piece("event", data, seq) for seq, data in enumerate(found, after + 1)]
 
     def encoded(self, delta: Delta) -> Piece:
-        """A delta's piece, which those who are at the same place share."""
+        """Return the piece of a delta, shared by all followers at the same position."""
         key = (delta.becomes, delta.channel)
         found = self._cut.get(key)
         if found is None or found[0] != delta:
@@ -138,7 +135,7 @@ class Relay:
         return found[1]
 
     def message(self, pieces: list[Piece]) -> bytes:
-        """Pieces as one message on the wire, which those who are at the same place share."""
+        """Return pieces as one message on the wire, shared by all followers at the same position."""
         if self._message[0] != pieces:
             self._message = pieces, framed(message(frame(piece, self.name) for piece in pieces))
         return self._message[1]
@@ -155,7 +152,7 @@ class Relay:
             over = [key for key in self._drafts if key[0] == event.id or not state.in_flight]
             for key in over:
                 self._forget(key)
-        if event.seq >= state.seq:  # it has caught up: once for all that became durable together
+        if event.seq >= state.seq:  # it has caught up: tell once for a whole batch
             self._tell()
 
     def _grow(self, delta: Delta) -> None:
@@ -184,7 +181,7 @@ class Relay:
             follower.places.pop(draft, None)
 
     def _tell(self, *, growth: bool = False) -> None:
-        """Tell the followers that there is news; that something grows, only those who want to know."""
-        for follower in list(self.followers):  # of whom one may leave when it is told
+        """Tell the followers that there is news; of the growth of a draft, only those that want deltas."""
+        for follower in list(self.followers):  # one may leave when it is told
             if follower.deltas or not growth:
                 follower.news(follower)

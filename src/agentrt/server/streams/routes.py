@@ -1,4 +1,4 @@
-"""The routes of streams: two WebSockets, and server-sent events at the path of a conversation's events."""
+"""The routes of streams: two for WebSockets, and one for server-sent events at the path of a conversation's events."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .sse import MEDIA_TYPE, EventSource
 
 
 class EventSourceRoute(Route):
-    """Matches only requests that accept server-sent events: pages of events have the same path."""
+    """A route that matches only requests that accept server-sent events: pages of events have the same path."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether it is one."""
+        """Return whether a request matches."""
         match, found = super().matches(scope)
         if match is Match.FULL and not any(
             name == b"accept" and MEDIA_TYPE.encode() in value for name, value in scope["headers"]
@@ -32,17 +32,17 @@ class EventSourceRoute(Route):
 
 
 async def follow_one(websocket: WebSocket) -> None:
-    """A socket that follows one conversation from a cursor on, and may follow others."""
+    """Serve a socket that follows one conversation from a cursor on, and may follow others."""
     await _talk(websocket, websocket.path_params["id"])
 
 
 async def follow_several(websocket: WebSocket) -> None:
-    """A socket that follows what it is told to."""
+    """Serve a socket that follows the conversations that it is told to."""
     await _talk(websocket)
 
 
 async def follow_events(request: Request) -> Response:
-    """A conversation as server-sent events."""
+    """Return a response that follows a conversation, as server-sent events."""
     services: Services = request.app.state.services
     principal = await _principal(request, services)
     wanted = follow_query(request.query_params, request.headers.get("last-event-id"))
@@ -73,7 +73,7 @@ async def _principal(connection: HTTPConnection, services: Services) -> Principa
 
 
 async def _refuse(websocket: WebSocket, error: Exception) -> None:
-    """Close with a code; the handshake is accepted first, since browsers show no code of one that is not."""
+    """Close with a code; the handshake is accepted first, because browsers show no code of a refused handshake."""
     code, reason = closing(problem_of(error))
     await websocket.accept()
     await websocket.close(code, cut(reason))

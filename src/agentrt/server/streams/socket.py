@@ -1,4 +1,4 @@
-"""`Socket`: a WebSocket on which conversations are followed and steered."""
+"""`Socket`: a WebSocket over which conversations are followed and controlled."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ from .receiving import frames_of
 from .wire import wire_of
 
 MESSAGE = 64 * 1024
-"""Bytes of a message; a frame that is longer is sent alone."""
+"""Bytes at which a message gets no more frames; a longer frame is sent whole."""
 
 WORK = 16
-"""Frames of one client that are worked on at once; the next is not read before there is room."""
+"""Maximum number of a client's frames in work, and of answers to be sent. Further frames wait until there is room."""
 
 FOLLOWED = 1024
-"""Conversations that one socket may follow."""
+"""Maximum number of conversations that one socket may follow."""
 
 GIBBERISH = 10
-"""Frames in a row that make no sense, after which a socket is closed."""
+"""Number of invalid frames in a row after which a socket is closed."""
 
 WAITED = 0.1
-"""Seconds that a send takes only when the client has to read first."""
+"""A send that takes more seconds than this had to wait until the client read something."""
 
 GOODBYE = 0.1
-"""Seconds in which the close frame of one who reads is gone."""
+"""Seconds for sending the close frame: enough if the client reads."""
 
 REST = 1.0
-"""Seconds in which what a client had begun may end after it left."""
+"""Seconds that a client's unfinished work may take after the client left."""
 
 _encoder = msgspec.json.Encoder()
 _HEARTBEAT = _encoder.encode(Heartbeat())
 _BESIDE = (AskAgent, GenerateTitle)
-"""Controls that take as long as a model call, and change nothing that others need."""
+"""Controls that take as long as a model call and affect no others, so each gets a lane of its own."""
 
 
 class Socket:
-    """A WebSocket on which conversations are followed and steered.
+    """A WebSocket over which conversations are followed and controlled.
 
-    What is sent is taken from the followers when there is room for it: one message is on its way at a time, and who is
-    slow keeps nothing here but his places. `alone` is the conversation that the socket is for, with which it ends;
-    without one it lives whether or not it follows any.
+    A message is taken from the followers only once the previous one was sent, so a slow client takes no memory but its
+    positions. `alone` is the conversation that the socket is for: the socket ends when it can no longer be followed.
+    Without `alone`, the socket stays open whether or not it follows any.
     """
 
     def __init__(
@@ -70,26 +70,26 @@ class Socket:
         self._wire = wire_of(websocket.scope)
         self._followers: dict[str, Follower] = {}
         self._names: dict[Follower, str] = {}
-        """The same, the other way round."""
+        """The ids of conversations, by follower."""
         self._news: dict[Follower, None] = {}
-        """Those that may have something to send, the first first."""
+        """The followers that may have something to send, in turn."""
         self._answers: deque[bytes] = deque()
         self._room = anyio.Semaphore(WORK)
-        """For answers: each has a place until it is on its way."""
+        """Bounds the answers that wait to be sent."""
         self._gibberish = 0
         self._heard = self._said = time.monotonic()
         self._sending: float | None = None
-        """Since when a message is on its way."""
+        """When the message that is being sent was begun; None: there is none."""
         self._asked: float | None = None
-        """Since when a heartbeat is not answered."""
+        """When the unanswered heartbeat was sent; None: there is none."""
         self._beat = False
         self._scope = anyio.CancelScope()
         self._closing: Closing | None = None
         self._last: Closing | None = None
-        """How to close it once what waits was sent."""
+        """How to close the socket once the waiting answers were sent."""
 
     async def serve(self, after: Cursor = Cursor(), *, deltas: bool = True) -> None:
-        """Talk until one of both ends it; where it is for one conversation, that is followed from a cursor on."""
+        """Serve the socket until either end closes it; follow its own conversation, if it has one, from a cursor on."""
         try:
             async with anyio.create_task_group() as tasks:
                 lanes = Lanes(tasks, WORK)
@@ -108,13 +108,13 @@ class Socket:
                 self._streams.leave(follower)
 
     def close(self, closing: Closing) -> None:
-        """Let it end; the first reason counts."""
+        """Make the socket end; the first reason counts."""
         if self._closing is None:
             self._closing = closing
             self._scope.cancel()
 
     def look(self, now: float) -> None:
-        """Whether there is progress; ask the client when nothing was said or heard for some time."""
+        """Close the socket if it makes no progress; send a heartbeat if nothing was sent or received for some time."""
         patience, heartbeat = self._streams.settings.patience, self._streams.settings.heartbeat
         if self._sending is not None and now - self._sending > patience:
             self.close(Closing(NO_PROGRESS, f"no progress: a message was not taken for {patience:g} s"))
@@ -211,10 +211,10 @@ class Socket:
         await self._websocket.send({"type": "websocket.send", "text": message(frames)})
         self._sending, self._said = None, time.monotonic()
         if self._said - begun > WAITED:
-            self._asked = None  # it took what was before, however long the answer waits behind the rest
+            self._asked = None  # the client reads; its answer to a heartbeat may wait behind other messages
 
     async def _next(self) -> list[bytes]:
-        """The frames of the next message: answers, then what the followers have, in turn."""
+        """Return the frames of the next message: answers, then the pieces of the followers, in turn."""
         frames, size = list[bytes](), 0
         if self._beat:
             self._beat, self._asked = False, self._asked or time.monotonic()
@@ -228,7 +228,7 @@ class Socket:
             del self._news[follower]
             pieces = await follower.take(MESSAGE - size)
             if follower not in self._names:
-                continue  # he left meanwhile
+                continue  # it left meanwhile
             for piece in pieces:
                 frames.append(frame(piece, follower.relay.name))
                 size += len(frames[-1])
@@ -236,7 +236,7 @@ class Socket:
         return frames
 
     def _send_at_once(self) -> bool:
-        """Send what a follower has, where nothing has to be waited for; whether that was all there was."""
+        """Send a follower's pieces if that needs no waiting; return whether nothing else is left to send."""
         wire, news = self._wire, self._news
         if wire is None or not news or self._beat or self._answers or not wire.free:
             return False
@@ -251,7 +251,7 @@ class Socket:
         return not news and self._last is None
 
     def _taken(self, follower: Follower) -> None:
-        """Go on with a follower of whom something was taken."""
+        """Queue a follower again, or remove it, after something was taken from it."""
         if follower.problem is not None:
             name = self._names[follower]
             self._unfollow(name)

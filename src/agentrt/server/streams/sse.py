@@ -17,10 +17,10 @@ from .follower import Follower
 from .streams import Streams
 
 BODY = 64 * 1024
-"""Bytes that are sent at once; an event that is longer is sent alone."""
+"""Bytes that are sent at once; a longer event is sent alone."""
 
 RETRY = 2000
-"""Milliseconds after which a browser that lost its connection comes again."""
+"""Milliseconds after which a browser that lost its connection reconnects."""
 
 MEDIA_TYPE = "text/event-stream"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -28,7 +28,7 @@ _HEARTBEAT = b": heartbeat\n\n"
 
 
 class EventSource(Response):
-    """A conversation as server-sent events. A client that takes nothing for too long is left."""
+    """A conversation as server-sent events. It ends if its client takes nothing for too long."""
 
     media_type = MEDIA_TYPE
 
@@ -44,7 +44,7 @@ class EventSource(Response):
         self._beat = self._over = False
 
     async def follow(self, conversation_id: str, principal: Principal, after: Cursor, *, deltas: bool) -> None:
-        """Begin to follow. Raises what `Streams.follow` does, and `Refusal` when there are too many streams."""
+        """Begin to follow. Raises the errors of `Streams.follow`, and `Refusal` if there are too many streams."""
         self._streams.add(self)
         try:
             self._follower = await self._streams.follow(
@@ -55,12 +55,12 @@ class EventSource(Response):
             raise
 
     def close(self, closing: Closing) -> None:
-        """Let it end, after what is on its way."""
+        """Make it end, after what is being sent."""
         self._over = True
         self._bell.ring()
 
     def look(self, now: float) -> None:
-        """Whether there is progress; a heartbeat when nothing was said for some time."""
+        """End it if it makes no progress; send a heartbeat if nothing was sent for some time."""
         if self._sending is not None and now - self._sending > self._streams.settings.patience:
             self._scope.cancel()
         elif now - self._said > self._streams.settings.heartbeat:
@@ -68,13 +68,13 @@ class EventSource(Response):
             self._bell.ring()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until one of both ends it."""
+        """Send events until the client or the server ends it."""
         assert self._follower is not None
         try:
             with self._scope:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._wait_for_end, receive)
-                    with contextlib.suppress(OSError):  # nobody takes it any more
+                    with contextlib.suppress(OSError):  # the client is gone
                         await self._write(self._follower, send)
                     tasks.cancel_scope.cancel()
         finally:

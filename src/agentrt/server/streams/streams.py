@@ -1,4 +1,4 @@
-"""`Streams`: all who follow conversations of one server, and the relays that they share."""
+"""`Streams`: the followers of one server's conversations, and the relays that they share."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from .follower import Follower
 from .relay import Relay
 
 LOOKS = 4
-"""How often a stream is looked at within its heartbeat."""
+"""How often a stream is checked within its heartbeat or its patience, whichever is shorter."""
 
 SERVER = Principal(owner=None, scopes=frozenset({Scope.ADMIN}))
-"""On whose behalf a relay reads: who may follow it was asked before."""
+"""The principal of relays: the followers' permissions were checked before."""
 
 GOING = Closing(GOING_AWAY, "the server goes away: come again, with your cursors")
 
 
 class Stream(Protocol):
-    """A connection on which conversations are followed."""
+    """A connection over which conversations are followed."""
 
     def look(self, now: float) -> None:
-        """Whether it makes progress; `now` is of `time.monotonic`."""
+        """Check whether the stream makes progress; `now` is from `time.monotonic`."""
         ...
 
     def close(self, closing: Closing) -> None:
-        """Let it end."""
+        """Make the stream end."""
         ...
 
 
 class Streams:
-    """All who follow conversations of one server; an async context manager.
+    """The followers of one server's conversations; an async context manager.
 
-    A conversation has a relay while someone follows it.
+    A conversation has a relay while it has followers.
     """
 
     def __init__(self, hosting: Hosting, settings: ServerSettings) -> None:
@@ -77,24 +77,24 @@ class Streams:
 
     @property
     def count(self) -> int:
-        """How many streams there are."""
+        """The number of streams."""
         return len(self._streams)
 
     @property
     def relays(self) -> int:
-        """How many conversations are followed."""
+        """The number of followed conversations."""
         return len(self._relays)
 
     def follows(self, conversation_id: str) -> bool:
-        """Whether someone follows a conversation."""
+        """Return whether a conversation has followers."""
         return conversation_id in self._relays
 
     def bell(self, at_once: Callable[[], bool] = not_at_once) -> Bell:
-        """What wakes a stream, unless it could do `at_once` what there was to do."""
+        """Return a bell that wakes a stream, unless `at_once` could do all that was to do."""
         return Bell(self.pace, at_once)
 
     def add(self, stream: Stream) -> None:
-        """Note a stream. Raises `Refusal` when there are too many, or the server goes away."""
+        """Add a stream. Raises `Refusal` if there are too many, or if the server is stopping."""
         if self._draining:
             raise refusal(503, "The server goes away", "come again", "draining")
         if len(self._streams) >= self.settings.max_streams:
@@ -102,21 +102,21 @@ class Streams:
         self._streams[stream] = None
 
     def remove(self, stream: Stream) -> None:
-        """Forget a stream."""
+        """Remove a stream."""
         self._streams.pop(stream, None)
 
     def drain(self) -> None:
-        """Let every stream end, and take no more: the server goes away."""
+        """Make every stream end, and take no more, because the server is stopping."""
         self._draining = True
         for stream in list(self._streams):
             stream.close(GOING)
 
     def discard(self, websocket: WebSocket) -> None:
-        """Read what still comes of a socket that was closed, and look at nothing of it.
+        """Read and discard what a client still sends on a closed socket.
 
-        Hypercorn puts it in a bounded queue, and a full one that nobody reads would keep the connection for ever.
+        Hypercorn puts it into a bounded queue. If nobody reads a full queue, the connection stays for ever.
         """
-        if self._tasks is not None:  # else the server goes, and its connections with it
+        if self._tasks is not None:  # otherwise the server is stopping and closes its connections
             self._tasks.start_soon(self._discard, websocket)
 
     async def _discard(self, websocket: WebSocket) -> None:
@@ -133,8 +133,9 @@ class Streams:
         *,
         deltas: bool,
     ) -> Follower:
-        """Someone who follows a conversation from a cursor on. Raises `Refusal`, `CursorExpired`, and what opening it
-        does.
+        """Return a new follower of a conversation, from a cursor on. `news` is called when it has something to take.
+
+        Raises `Refusal`, `CursorExpired`, and errors of opening.
         """
         require(principal, Scope.OBSERVE)
         conversation = await self._hosting.get(conversation_id, principal)
@@ -147,7 +148,7 @@ class Streams:
         return relay.join(seq, news, deltas=deltas)
 
     def leave(self, follower: Follower) -> None:
-        """He follows no more; nobody reads what nobody follows."""
+        """Remove a follower. The last one to leave ends the relay."""
         relay = follower.relay
         relay.leave(follower)
         if not relay.followers:
@@ -163,7 +164,7 @@ class Streams:
             del self._relays[conversation_id]
 
     async def _watch(self) -> None:
-        """Look at every stream from time to time."""
+        """Check every stream from time to time."""
         every = min(self.settings.heartbeat, self.settings.patience) / LOOKS
         while True:
             await asyncio.sleep(every)

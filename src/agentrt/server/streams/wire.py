@@ -1,4 +1,4 @@
-"""`Wire`: a socket's connection, to which bytes are written within a call. ASGI has none; who serves may give one."""
+"""`Wire`: a socket's connection, written to without waiting. ASGI has none; the HTTP server may provide one."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from wsproto.connection import Connection, ConnectionType
 from wsproto.events import TextMessage
 
 WIRE = "agentrt.wire"
-"""Where the extensions of a socket's scope have its `Wire`."""
+"""The entry of the extensions in a socket's scope that has its `Wire`."""
 
 _framer = Connection(ConnectionType.SERVER)
-"""What a server sends is not masked and, without compression, the same for every client."""
+"""One for all sockets: a server's frames are not masked and, without compression, the same for every client."""
 
 
 class Wire(Protocol):
-    """A socket's connection: bytes can be written to it within a call, while there is nothing on it to wait for."""
+    """A socket's connection; while it is `free`, bytes can be written to it without waiting."""
 
     @property
     def free(self) -> bool:
-        """Whether neither end has closed it, and the kernel has taken all that was written before."""
+        """Whether the socket is open at both ends, and the kernel has taken everything written so far."""
         ...
 
     def write(self, message: bytes) -> None:
-        """Write a message, as `framed` makes it."""
+        """Write a message made by `framed`."""
         ...
 
 
 def wire_of(scope: Scope) -> Wire | None:
-    """The wire of a socket; None where only ASGI carries it, so that a task sends each message and waits for it."""
+    """Return the wire of a socket; None if it has only ASGI, where a task sends each message and waits for it."""
     wire: Wire | None = scope.get("extensions", {}).get(WIRE)
     return wire
 
 
 def framed(text: str) -> bytes:
-    """A message as it is on the wire (RFC 6455, section 5)."""
+    """Return a message as it is on the wire (RFC 6455, section 5)."""
     return bytes(_framer.send(TextMessage(data=text)))
