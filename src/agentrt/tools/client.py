@@ -1,4 +1,4 @@
-"""Tools that are executed elsewhere: by the program that holds a conversation, or by the client of a server."""
+"""`client_tool`: a tool executed by the program that uses the conversation, or by the client of a server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .definition import DefinedTool, Elsewhere, defined_tool
 
 
 def client_tool(spec: ClientTool) -> DefinedTool:
-    """The tool as the model and the rules know it."""
+    """Return the tool as the model and the rules know it; no executor runs its calls."""
     definition = ToolDefinition(
         name=spec.name,
         description=spec.description,

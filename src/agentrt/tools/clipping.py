@@ -6,7 +6,9 @@ _NOTE = "\n[... {} characters left out ...]\n"
 
 
 def clip(text: str, limit: int) -> str:
-    """`text` when it has at most `limit` characters, else its head and tail, and between them how much is gone."""
+    """Return `text` if it has at most `limit` characters, else its head and tail with a note of how much is left out
+    between them.
+    """
     if len(text) <= limit:
         return text
     room = limit - len(_NOTE.format(len(text)))
@@ -17,7 +19,7 @@ def clip(text: str, limit: int) -> str:
 
 
 def whole_in(path: str, text: str) -> str:
-    """What says where a text is that was clipped."""
+    """Return the note that names the file with the whole of a clipped text."""
     return (
         f"[all {len(text):,} characters, {text.count(chr(10)) + 1:,} lines, are in {path}: search that file, or read"
         " the lines that matter]"

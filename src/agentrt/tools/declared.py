@@ -1,4 +1,4 @@
-"""What tools declare that only read files. Pure."""
+"""Declarations of tools that only read files. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ READS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open
 
 
 class OfAPath(Protocol):
-    """Arguments that name what is read; "" is the workspace."""
+    """Arguments with the path to read; "" is the workspace."""
 
     @property
     def path(self) -> str: ...
 
 
 def reads_path(action: OfAPath, workspace: Workspace) -> Effects:
-    """It reads all at or below the path."""
+    """Return the effects of a call that reads everything at or below its path."""
     return Effects() if "\0" in action.path else Effects(reads=(action.path or workspace.path,))
 
 
 def nothing_shared(action: object, workspace: Workspace) -> tuple[str, ...]:
-    """Its calls run beside all others: a file that is written meanwhile is there as it was, or as it will be."""
+    """Return no resource keys: the call may run beside all others. A file that is written meanwhile is read either as
+    it was or as it will be.
+    """
     return ()

@@ -34,7 +34,7 @@ def _undeclared(action: Any, workspace: Workspace) -> tuple[str, ...] | None:
 
 
 def nothing(action: Any, workspace: Workspace) -> Effects:
-    """The `effects` of a tool that touches nothing."""
+    """Return the `effects` of a tool that touches nothing."""
     return Effects()
 
 
@@ -57,23 +57,23 @@ _CHECKED: Mapping[str, Any] = {
     "looks": bool,
     "parts": dict[str, dict[str, str]],
 }
-"""What a tool declares, as its definition has it."""
+"""The fields of `ToolType` that its `ToolDefinition` also has, with their types."""
 
 
 @dataclass(frozen=True)
 class ToolType:
-    """A tool: its name and description, the type of its arguments, how its executor is made, and what it declares.
+    """A tool: its name and description, the type of its arguments, the factory of its executor, and its declarations.
 
     `action` is a struct, or another type whose values are JSON objects: a dataclass, a pydantic model.
 
-    `effects` says what a call reads, writes, runs and reaches, before it runs: the risk is rated by that. A call of a
-    tool without it is rated by the paths, addresses and commands among its arguments, and is UNKNOWN at least, unless
-    the annotations say that the tool only reads, and that its world is closed.
+    `effects` returns what a call will read, write, run and reach; the risk rating is based on that. Without `effects`,
+    a call is rated by the paths, addresses and commands among its arguments, and at least as UNKNOWN, unless the
+    annotations say that the tool only reads and that its world is closed.
 
-    `resources` gives the keys that a call touches ("file:/a/b"); calls that share one never run side by side. None
-    means that calls of this tool wait for each other, an empty tuple that nothing is shared. One that `ends_turn` waits
-    for all others. The other fields are those of `ToolDefinition`; `same` may be the name of an argument, and
-    `headline` one template.
+    `resources` returns the keys that a call touches ("file:/a/b"); calls that share a key never run side by side. None
+    means that calls of this tool wait for each other, an empty tuple that nothing is shared. A call of a tool with
+    `ends_turn` waits for all other calls. The other fields are those of `ToolDefinition`; `same` may be the name of an
+    argument, and `headline` a single template.
     """
 
     name: str
@@ -99,7 +99,7 @@ class ToolType:
     parts: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Raises `ConfigurationError` for what cannot be a tool."""
+        """Convert and check the fields. Raises `ConfigurationError` for an invalid tool."""
         if isinstance(self.same, str):
             object.__setattr__(self, "same", Same(self.same))
         if isinstance(self.headline, str):
@@ -118,17 +118,17 @@ class ToolType:
 
     @cached_property
     def definition(self) -> ToolDefinition:
-        """The tool as the model sees it."""
+        """The tool's definition for the model and the log."""
         declared: dict[str, Any] = {name: getattr(self, name) for name in _CHECKED}
         return ToolDefinition(parameters=msgspec.Raw(msgspec.json.encode(schema_of(self.action))), **declared)
 
     @cached_property
     def reader(self) -> Reader:
-        """Reads arguments, turning "5" into 5 where a number is meant."""
+        """Parses arguments; converts "5" to 5 where a number is expected."""
         return reader_of(self.action)
 
     def read(self, arguments: msgspec.Raw) -> Any:
-        """The arguments as this tool's action. Raises `msgspec.ValidationError`."""
+        """Return the arguments as this tool's action. Raises `msgspec.ValidationError`."""
         return self.reader(arguments)
 
 
@@ -136,25 +136,25 @@ class ToolType:
 class DefinedTool(ToolType):
     """A tool whose definition was made elsewhere: by a server, a client, or the program that wrote a log.
 
-    Its arguments are read as a `dict[str, Any]`, or not at all where `action` is `msgspec.Raw`: who has made the
-    definition checks them.
+    Its arguments are read as a `dict[str, Any]`, or not parsed if `action` is `msgspec.Raw`. Only those of a client's
+    tool are checked here; otherwise the maker of the definition checks them.
     """
 
     defined: ToolDefinition | None = None
 
     @cached_property
     def definition(self) -> ToolDefinition:
-        """As it was made."""
+        """The definition as it was made."""
         assert self.defined is not None
         return self.defined
 
     @cached_property
     def reader(self) -> Reader:
-        """Takes any object."""
+        """Accepts any JSON object."""
         return msgspec.Raw if self.action is msgspec.Raw else msgspec.json.Decoder(dict[str, Any]).decode
 
     def read(self, arguments: msgspec.Raw) -> Any:
-        """The arguments; those of a client's tool are held against its schema. Raises `msgspec.ValidationError`."""
+        """Return the arguments; check those of a client's tool against its schema. Raises `msgspec.ValidationError`."""
         given = self.reader(arguments)
         if self.definition.client and (problem := misfit(msgspec.json.decode(self.definition.parameters), given)):
             raise msgspec.ValidationError(problem)
@@ -162,14 +162,14 @@ class DefinedTool(ToolType):
 
 
 class Elsewhere:
-    """The executor of a tool whose calls are never run here."""
+    """The executor of a tool whose calls never run here."""
 
     async def __call__(self, action: Any, context: ToolContext) -> Observation:
         """Never called."""
         raise AssertionError("a call of this tool is not run here")
 
     async def aclose(self) -> None:
-        """Nothing to give up."""
+        """Do nothing: there is nothing to release."""
 
 
 def defined_tool(
@@ -178,7 +178,7 @@ def defined_tool(
     resources: Callable[[Any, Workspace], tuple[str, ...] | None],
     action: type[Any] = dict[str, Any],
 ) -> DefinedTool:
-    """A tool by its definition, and by who executes it."""
+    """Return a tool with this definition and executor."""
     return DefinedTool(
         name=definition.name,
         description=definition.description,
@@ -200,9 +200,9 @@ def _can_delegate(schema: dict[str, Any]) -> bool:
 
 
 class Tools:
-    """The tools of one agent in one workspace; `rated` calls have the model say how dangerous they are.
+    """The tools of one agent in one workspace. With `rated`, the model states how dangerous each call is.
 
-    Raises `ToolMissing` when one has no implementation.
+    Raises `ToolMissing` if a tool has no implementation.
     """
 
     def __init__(
@@ -226,24 +226,24 @@ class Tools:
             self._params[spec.name] = spec.params
 
     def learn(self, kinds: Iterable[ToolType]) -> None:
-        """Take the tools of a server, which the log offers by itself."""
+        """Add the tools of servers, which the log itself offers to the model."""
         self._learned.update({kind.name: kind for kind in kinds})
         self._known = None
 
     def offered(self, definition: ToolDefinition) -> ToolDefinition:
-        """A server's tool as the model is offered it."""
+        """Return the definition of a server's tool that the model is offered."""
         return rated(definition) if self._rated else definition
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the agent's own tools."""
+        """The names of the agent's own tools."""
         return tuple(self._types)
 
     def _kind(self, name: str) -> ToolType | None:
         return self._types.get(name) or self._learned.get(name)
 
     def _there(self, name: str) -> ToolType:
-        """A tool. Raises `BadCall` for one that is not there any more."""
+        """Return a tool. Raises `BadCall` if it is not there any more."""
         kind = self._kind(name)
         if kind is None:
             raise BadCall(f"there is no tool {name!r}")
@@ -251,7 +251,9 @@ class Tools:
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """What the model is offered; made when it is needed, which takes a while, and not when it is only opened."""
+        """The agent's own tools as offered to the model. They are made on first use, because that takes a while and
+        merely opening a conversation does not need them.
+        """
         if self._definitions is None:
             made = (kind.definition for kind in self._types.values())
             self._definitions = tuple(rated(definition) for definition in made) if self._rated else tuple(made)
@@ -259,13 +261,13 @@ class Tools:
 
     @property
     def known(self) -> tuple[ToolDefinition, ...]:
-        """What the model is offered, with what was learned of servers."""
+        """The tools offered to the model, including the learned tools of servers."""
         if self._known is None:
             self._known = (*self.definitions, *(kind.definition for kind in self._learned.values()))
         return self._known
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
-        """The resource keys of a call. Raises `BadCall` when it cannot run."""
+        """Return the resource keys of a call. Raises `BadCall` if the call cannot run."""
         kind = self._kind(name)
         if kind is None:
             raise BadCall(f"there is no tool {name!r}. The tools are: {', '.join((*self._types, *self._learned))}.")
@@ -274,53 +276,55 @@ class Tools:
             keys = (EVERYTHING,) if kind.ends_turn else kind.resources(parsed, self._workspace)
         except BadCall:
             raise
-        except (Exception, SystemExit) as error:  # of a tool that was not written here
+        except (Exception, SystemExit) as error:  # from code of a third party's tool
             raise BadCall(f"{name} cannot say what it touches: {_told(error)}") from error
         return (f"tool:{name}",) if keys is None else keys
 
     def labels(self, name: str) -> tuple[Label, ...]:
-        """Where a tool says that its results come from."""
+        """Return the labels that a tool declares for its results."""
         return self._there(name).labels
 
     def annotations(self, name: str) -> ToolAnnotations:
-        """What a tool says that it does."""
+        """Return the annotations of a tool."""
         return self._there(name).annotations
 
     def effects(self, name: str, arguments: msgspec.Raw) -> Effects | None:
-        """What a call does, as its tool says; None where it does not say. Raises `BadCall` when it cannot run."""
+        """Return the declared effects of a call; None if its tool declares none. Raises `BadCall` if the call cannot
+        run.
+        """
         kind = self._kind(name)
         if kind is None or kind.effects is None:
             return None
         parsed = self.parse(name, arguments)
         try:
             return instance(kind.effects(parsed, self._workspace), Effects, name, "effects")
-        except (Exception, SystemExit) as error:  # of a tool that was not written here
+        except (Exception, SystemExit) as error:  # from code of a third party's tool
             raise BadCall(f"{name} cannot say what it does: {_told(error)}") from error
 
     def may_write(self, name: str, arguments: msgspec.Raw) -> bool:
-        """Whether a call may change files, as far as its tool says."""
+        """Return whether a call may change files, according to its tool."""
         if not self._there(name).definition.may_write:
             return False
         effects = self.effects(name, arguments)
         return effects is None or bool(effects.writes or effects.runs)
 
     def writes(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...] | None:
-        """The files and directories that a call says it changes, and no others; None where it does not say."""
+        """Return all files and directories that a call may change, as its tool declares; None if it does not say."""
         effects = self.effects(name, arguments)
         return None if effects is None or effects.runs else tuple(file.path for file in effects.files)
 
     def parse(self, name: str, arguments: msgspec.Raw) -> Any:
-        """The arguments as the tool's action. Raises `BadCall` when they do not fit."""
+        """Return the arguments as the tool's action. Raises `BadCall` if they do not fit."""
         kind = self._there(name)
         try:
             return kind.read(arguments)
-        except (Exception, SystemExit) as error:  # also of a validator that was not written here
+        except (Exception, SystemExit) as error:  # also from a third party's validator
             words = str(error) if isinstance(error, msgspec.ValidationError) else _told(error)
             shape = bytes(kind.definition.parameters).decode()
             raise BadCall(f"{DO_NOT_FIT.format(name)}{words}. Their schema is {shape}") from error
 
     def executor(self, name: str) -> ToolExecutor:
-        """A new executor of a tool."""
+        """Return a new executor of a tool."""
         return self._there(name).executor(self._params.get(name, {}))
 
 
@@ -331,5 +335,5 @@ def _told(error: BaseException) -> str:
 
 
 def file_key(path: str, workspace: Workspace) -> str:
-    """The resource key of a file."""
+    """Return the resource key of a file."""
     return f"file:{normpath(Path(workspace.path, path))}"

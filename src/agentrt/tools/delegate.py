@@ -1,4 +1,4 @@
-"""`delegate`: has a task done by a conversation of its own. The log starts that one; no executor runs."""
+"""`delegate` and `task`: have a task done in a separate conversation. The log starts it; no executor runs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class DelegateAction(msgspec.Struct, frozen=True):
 
 
 class NobodyHere:
-    """The executor of a tool that the conversation performs itself."""
+    """The executor of a tool whose calls the conversation itself carries out."""
 
     async def __call__(self, action: Any, context: ToolContext) -> Observation:
-        """Never called where a conversation does its part."""
+        """Raise `ToolError`. Never called if the conversation carries out the call."""
         raise ToolError("this is done by the conversation itself, which this one cannot")
 
     async def aclose(self) -> None:
-        """Nothing to give up."""
+        """Do nothing: there is nothing to release."""
         return
 
 
@@ -49,7 +49,7 @@ delegate = ToolType(
     executor=lambda params: NobodyHere(),
     on_crash=OnCrash.RETRY,
     resources=lambda action, workspace: (),
-    effects=nothing,  # what is delegated is rated where it is done
+    effects=nothing,  # the delegated work is rated in its own conversation
     headline=("to {agent}: {task}", "{task}"),
     delegates=True,
 )
@@ -85,7 +85,7 @@ task = ToolType(
     executor=lambda params: NobodyHere(),
     on_crash=OnCrash.RETRY,
     resources=lambda action, workspace: (),
-    effects=nothing,  # what is delegated is rated where it is done
+    effects=nothing,  # the delegated work is rated in its own conversation
     headline=("to {subagent_type}: {description}", "{prompt}"),
     aliases=("agent", "subagent"),
     delegates=True,
@@ -93,7 +93,7 @@ task = ToolType(
 
 
 def to_agents(kind: ToolType, agents: Mapping[str, Agent]) -> ToolType:
-    """A tool that delegates, for an agent that has others by name, which are told to the model."""
+    """Return a delegating tool whose description lists the agents that the model may name."""
     return dataclasses.replace(kind, description="\n".join((f"{kind.description} The agents are:", *_listed(agents))))
 
 

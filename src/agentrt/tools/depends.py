@@ -1,4 +1,4 @@
-"""`Depends`: a parameter of a tool that the program gives and no model sees."""
+"""`Depends`: a parameter of a tool that the program provides and the model does not see."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from .threads import in_a_thread
 
 
 class Depends:
-    """What a function makes for one call of a tool: `Annotated[Database, Depends(open_database)]`.
+    """A value that a function makes for one call of a tool: `Annotated[Database, Depends(open_database)]`.
 
-    The function takes nothing, and may be async. One that yields goes on when the call is over, to give back what it
-    made.
+    The function takes no arguments and may be async. A function that yields is resumed after the call, to clean up.
     """
 
     __slots__ = ("function",)
 
     def __init__(self, function: Callable[[], Any]) -> None:
-        """Raises `ConfigurationError` for what cannot be called without arguments."""
+        """Raises `ConfigurationError` if `function` cannot be called without arguments."""
         try:
             inspect.signature(function).bind()
         except (TypeError, ValueError) as error:
@@ -31,7 +30,7 @@ class Depends:
         self.function = function
 
     async def enter(self, stack: AsyncExitStack) -> Any:
-        """What it makes, which is given back with the stack."""
+        """Return the value; `stack` cleans it up when it closes."""
         if inspect.isasyncgenfunction(self.function):
             return await stack.enter_async_context(asynccontextmanager(self.function)())
         if inspect.isgeneratorfunction(self.function):

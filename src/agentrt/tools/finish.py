@@ -1,4 +1,4 @@
-"""`finish`: ends the task, with words, or with an output of a given shape."""
+"""`finish`: ends the task with a message, or also with an output that fits a schema."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .definition import ToolType, nothing
 from .simple import HARMLESS
 
 _LONGEST = 5
-"""Mistakes that the model is told of at once."""
+"""Maximum number of schema mistakes reported to the model at once."""
 
 
 class FinishAction(msgspec.Struct, frozen=True):
@@ -51,14 +51,14 @@ class _Finish:
 
 @dataclass(frozen=True)
 class _Knowing(ToolType):
-    """`finish` that knows types of which outputs are: what they check beyond their schemas is checked, too."""
+    """`finish` that knows the types of outputs, so that `structured` also applies checks that are not in a schema."""
 
     kinds: tuple[Schema, ...] = ()
 
 
 @dataclass(frozen=True)
 class _Structured(ToolType):
-    """`finish` with an output that must fit a JSON schema, and be a value of its type where that is known."""
+    """`finish` with an output that must fit a JSON schema, and also its type if that is known."""
 
     output: dict[str, Any] = field(default_factory=dict)
     kind: Any = None
@@ -92,14 +92,17 @@ class _Structured(ToolType):
 
     @cached_property
     def _validator(self) -> Any:
-        from jsonschema import Draft202012Validator  # of use to few: a tenth of a second
+        from jsonschema import Draft202012Validator  # rarely needed, and takes 0.1 s to import
         from referencing import Registry
 
-        return Draft202012Validator(self.output, registry=Registry())  # which fetches nothing
+        return Draft202012Validator(self.output, registry=Registry())  # this registry fetches nothing
 
 
 def structured(finish: ToolType, output: dict[str, Any]) -> ToolType:
-    """`finish`, with an output that must fit a JSON schema of an object. Raises `ConfigurationError` for another."""
+    """Return `finish` with an output that must fit the JSON schema of an object.
+
+    Raises `ConfigurationError` for any other schema.
+    """
     as_schema(output)
     fields: dict[str, Any] = {name: getattr(finish, name) for name in ToolType.__dataclass_fields__}
     known = finish.kinds if isinstance(finish, _Knowing) else ()
@@ -109,16 +112,18 @@ def structured(finish: ToolType, output: dict[str, Any]) -> ToolType:
 
 
 def output_schema(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a struct, a dataclass or a pydantic model, for `Agent.output`.
+    """Return the JSON schema of a struct, a dataclass or a pydantic model, for `Agent.output`.
 
-    Raises `ConfigurationError` for a type whose values are no JSON objects.
+    Raises `ConfigurationError` for a type whose values are not JSON objects.
     """
     schema: dict[str, Any] = as_schema(kind)
     return schema
 
 
 def finish_in(agent: Agent) -> tuple[ToolType, ...]:
-    """A `finish` that knows the types that were given as outputs, to an agent and to those that it may delegate to."""
+    """Return a `finish` that knows the output types of an agent and of the agents that it may delegate to; nothing if
+    there are none.
+    """
     kinds = tuple(_kinds_in(agent))
     if not kinds:
         return ()

@@ -1,4 +1,4 @@
-"""`tool`: makes a tool of a function."""
+"""`tool`: turns a function into a tool."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .threads import in_a_thread
 
 Function: TypeAlias = Callable[..., Any]
 AnyTool: TypeAlias = ToolType | Function
-"""A tool, or a function that can be one."""
+"""A tool, or a function that can become one."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
@@ -45,14 +45,14 @@ def tool(
 def tool(
     function: Function | None = None, *, name: str | None = None, **declared: Any
 ) -> ToolType | Callable[[Function], ToolType]:
-    """Make a tool of a function: its signature becomes the schema, its docstring the description.
+    """Turn a function into a tool: its signature becomes the schema, its docstring the description.
 
-    One that is not async runs in a thread. It returns a string, an `Observation`, or anything that is JSON. A parameter
-    is described by its docstring (in Google's or NumPy's style), by `Annotated[str, msgspec.Meta(description="...")]`
-    or by pydantic's `Field`. One of type `ToolContext` is given the call's context, and one with `Depends(function)`
-    what that function makes; the model sees neither. What else is `declared` is a field of `ToolType`: `effects` and
-    `resources` are given the arguments as an object with their names. Raises `ConfigurationError` for a function that
-    cannot be a tool.
+    A function that is not async runs in a thread. It returns a string, an `Observation`, or anything that can be
+    encoded as JSON. A parameter is described in the docstring (in the style of Google, NumPy or Sphinx), by
+    `Annotated[str, msgspec.Meta(description="...")]` or by pydantic's `Field`. A parameter of type `ToolContext`
+    receives the call's context, and one with `Depends(function)` the value that this function makes; the model sees
+    neither. Other keywords (`declared`) are fields of `ToolType`; the functions `effects` and `resources` receive the
+    arguments as attributes of an object. Raises `ConfigurationError` for a function that cannot be a tool.
     """
 
     def make(function: Function) -> ToolType:
@@ -84,7 +84,7 @@ def tool(
 
 
 def _named(declared: Any, signature: Signature) -> Any:
-    """A function of the arguments and the workspace, as `ToolType` calls it: with the names of the parameters."""
+    """Return `declared` in the form that `ToolType` calls: it gets the arguments by the names of the parameters."""
     if not callable(declared):
         return declared
 
@@ -122,7 +122,7 @@ class _FunctionExecutor:
             except Exception as error:
                 failure = error
                 raise
-        if failure is not None:  # which a dependency has only looked at
+        if failure is not None:  # a dependency suppressed it
             raise failure
         return result
 
@@ -131,7 +131,7 @@ class _FunctionExecutor:
 
 
 def as_tool_types(given: Iterable[AnyTool]) -> tuple[ToolType, ...]:
-    """Tools, and functions as tools. Raises `ConfigurationError` for what is neither."""
+    """Return the given tools, with functions turned into tools. Raises `ConfigurationError` for anything else."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ConfigurationError("tools are given as a list of functions, or of what @tool made of them")
     return tuple(one if isinstance(one, ToolType) else _made(one) for one in given)
@@ -149,7 +149,7 @@ def _made(given: Any) -> ToolType:
 
 
 def distinct(tools: Iterable[ToolType]) -> tuple[ToolType, ...]:
-    """The tools, each once. Raises `ConfigurationError` for two that have one name."""
+    """Return each tool once. Raises `ConfigurationError` if two different tools have the same name."""
     found: dict[str, ToolType] = {}
     for kind in tools:
         if found.setdefault(kind.name, kind) != kind:
@@ -160,7 +160,9 @@ def distinct(tools: Iterable[ToolType]) -> tuple[ToolType, ...]:
 
 
 def tools_in(agent: Agent) -> tuple[ToolType, ...]:
-    """What was given to an agent as code, and to those that it may delegate to: tools, and types of outputs."""
+    """Return the tools that need code given to an agent, or to the agents that it may delegate to: functions as tools,
+    and a `finish` for types of outputs.
+    """
     return (*_functions_in(agent), *finish_in(agent))
 
 

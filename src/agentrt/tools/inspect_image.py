@@ -1,4 +1,4 @@
-"""`inspect_image`: a model that sees answers a question about an image, for one that does not."""
+"""`inspect_image`: a vision model answers a question about an image, for a model that sees no images."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class InspectImageAction(msgspec.Struct, frozen=True):
 
 
 class InspectImage:
-    """The executor; `profile` among its parameters is the model that is asked where a call names none."""
+    """The executor. Its parameter `profile` is the model to ask if a call names none."""
 
     def __init__(self, params: Params) -> None:
         given = params.get("profile")
         self._profile = given if isinstance(given, str) else ""
 
     async def __call__(self, action: InspectImageAction, context: ToolContext) -> Observation:
-        """The answer. Raises `ToolError` where there is no such image, or no model that sees."""
+        """Return the answer. Raises `ToolError` if there is no such image, or no vision model."""
         profile = action.profile_name or self._profile
         return Observation(content=text(await context.models.look(action.image_index, action.question, profile)))
 

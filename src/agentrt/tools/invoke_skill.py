@@ -1,4 +1,4 @@
-"""`invoke_skill`: gives the text of a skill that is listed. The conversation itself answers; no executor runs."""
+"""`invoke_skill`: returns the text of a listed skill. The conversation itself answers; no executor runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memory`: notes what later conversations are told from their beginning: lines of MEMORY.md."""
+"""`memory`: notes for later conversations, which see them from their beginning: lines of MEMORY.md."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class Memory:
     def __init__(self, params: Params) -> None: ...
 
     async def __call__(self, action: MemoryAction, context: ToolContext) -> Observation:
-        """The memory afterwards. Raises `ToolError` where it cannot be read or written, or nothing changes."""
+        """Carry out a command and return the memory afterwards.
+
+        Raises `ToolError` for invalid arguments, if the memory cannot be read or written, or if no line is removed.
+        """
         past, said = context.recollection, " ".join(action.text.split())
         if action.command == "view":
             notes = await past.memory(action.scope)

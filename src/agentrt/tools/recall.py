@@ -1,4 +1,4 @@
-"""`recall`: brings back what a condensation took out of the agent's view, and finds places in earlier conversations."""
+"""`recall`: brings back events that a condensation removed from the view, and searches earlier conversations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .definition import Params, ToolType, nothing
 from .simple import HARMLESS
 
 MOST = 10
-"""Places that are shown of one search."""
+"""Maximum number of hits shown for one search."""
 
 NOT_VOUCHED_FOR = (
     "[From earlier conversations in this workspace. Nobody vouches for what they say: check what matters.]"
@@ -41,7 +41,9 @@ class Recall:
     def __init__(self, params: Params) -> None: ...
 
     async def __call__(self, action: RecallAction, context: ToolContext) -> Observation:
-        """What was asked for. Raises `ToolError` where it is not there."""
+        """Return the hits of a search, or one event. Raises `ToolError` for invalid arguments, if the event is missing
+        or has no text, or if earlier conversations cannot be searched.
+        """
         past = context.recollection
         if action.event is not None and action.earlier:
             raise ToolError("an earlier conversation cannot be opened by a number: look for words with query")

@@ -1,4 +1,4 @@
-"""`shortened`: a long text as a model is shown it; the whole is kept beside the log, and in a file that it can read."""
+"""`shortened`: a long text cut for the model; the whole is kept beside the log, and in a file for the agent's tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from .clipping import clip, whole_in
 
 
 async def shortened(text: str, limit: int, name: str, context: ToolContext) -> list[Content]:
-    """A text, without secrets, of at most `limit` characters; where it is cut the whole is kept under that name."""
+    """Return a text, which must be without secrets, cut to `limit` characters. The whole of a cut text is stored beside
+    the log under `name` and, if possible, in a file.
+    """
     said: list[Content] = [TextContent(clip(text, limit))]
     if len(text) > limit:
         said.append(await context.keep(text.encode("utf-8", "replace"), name))

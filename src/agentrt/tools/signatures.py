@@ -1,4 +1,4 @@
-"""`Signature`: what a function takes as a tool: from the model, from the runtime, from the program."""
+"""`Signature`: the parameters of a tool's function: those from the model, from the runtime and from the program."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from .depends import Depends
 
 @dataclass(frozen=True)
 class Signature:
-    """The parameters of a function, by who gives them, and what its docstring says."""
+    """The parameters of a function, by their source, and the description from its docstring."""
 
     description: str
     arguments: type[Any]
-    """What the model gives, as a type with a field for each; `given` has the names of the parameters and the fields."""
+    """The type of the arguments from the model, with a field for each; `given` maps parameter names to field names."""
     given: Mapping[str, str]
     context: tuple[str, ...] = ()
-    """Parameters that are the call's `ToolContext`."""
+    """The parameters that receive the call's `ToolContext`."""
     depends: Mapping[str, Depends] = field(default_factory=dict)
 
     def values(self, action: Any) -> dict[str, Any]:
-        """What the model gave, by the names of the parameters."""
+        """Return the arguments from the model, by parameter name."""
         return {name: getattr(action, field) for name, field in self.given.items()}
 
 
 def signature_of(function: Callable[..., Any], called: str) -> Signature:
-    """The signature of a function. Raises `ConfigurationError` for one that a model could not call."""
+    """Return the signature of a function. Raises `ConfigurationError` if a model could not call it."""
     try:
         parameters = inspect.signature(function).parameters.values()
         hints = get_type_hints(written(function), include_extras=True, localns=_closure(function))
@@ -52,7 +52,7 @@ def signature_of(function: Callable[..., Any], called: str) -> Signature:
     for parameter in parameters:
         name = parameter.name
         if name in bound:
-            continue  # the program gives it
+            continue  # the program provides it
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise _refused(called, f"{name!r} cannot be given by its name")
         kind = hints.get(name)
@@ -71,7 +71,7 @@ def signature_of(function: Callable[..., Any], called: str) -> Signature:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A parameter that the model gives."""
+    """A parameter whose argument comes from the model."""
 
     name: str
     kind: Any
@@ -88,7 +88,7 @@ class _Wanted:
 
 
 def _arguments(called: str, wanted: list[_Wanted]) -> tuple[type[Any], Mapping[str, str]]:
-    """The type of what the model gives, and its field for each parameter."""
+    """Return the type of the arguments from the model, and the field name of each parameter."""
     of_pydantic = any(is_pydantic(one.kind) or is_pydantic(type(one.default)) for one in wanted)
     name = f"{called.title().replace('_', '').replace('-', '')}Action"
     if not of_pydantic:
@@ -96,13 +96,13 @@ def _arguments(called: str, wanted: list[_Wanted]) -> tuple[type[Any], Mapping[s
             arguments = _struct(name, wanted)
             schema_of(arguments)
         except (ConfigurationError, TypeError, ValueError):
-            of_pydantic = True  # which knows more types, such as paths
+            of_pydantic = True  # pydantic knows more types, such as paths
         else:
             return arguments, {one.name: one.name for one in wanted}
     try:
         model = _model(name, wanted)
         schema_of(model)
-    except Exception as error:  # pydantic has many of its own
+    except Exception as error:  # pydantic raises many types of its own
         words = str(error).splitlines()[0]
         raise _refused(called, f"its parameters cannot be read from JSON: {words}") from error
     return model, {one.name: f"p{number}" for number, one in enumerate(wanted)}
@@ -126,7 +126,7 @@ def _struct(name: str, wanted: list[_Wanted]) -> type[msgspec.Struct]:
 
 
 def _model(name: str, wanted: list[_Wanted]) -> type[Any]:
-    """A pydantic model; its fields have names that hide nothing of pydantic's own."""
+    """Return a pydantic model. Its fields are named p0, p1, ..., so that they hide no attribute of pydantic's."""
     from pydantic import ConfigDict, Field, create_model  # heavy
     from pydantic.fields import FieldInfo
 
@@ -154,14 +154,14 @@ def _dependency(default: Any, kind: Any) -> Depends | None:
 
 
 def written(function: Callable[..., Any]) -> Any:
-    """What has the annotations of something that can be called."""
+    """Return the function that has the annotations of a callable."""
     while isinstance(function, partial):
         function = function.func
     return function if inspect.isroutine(function) else type(function).__call__
 
 
 def _closure(function: Callable[..., Any]) -> dict[str, Any]:
-    """What stands around a function that was written inside of another."""
+    """Return the variables that a nested function uses from the function around it, by name."""
     inner = inspect.unwrap(written(function))
     cells = getattr(inner, "__closure__", None) or ()
     names = getattr(getattr(inner, "__code__", None), "co_freevars", ())
@@ -177,11 +177,13 @@ def _is_filled(cell: Any) -> bool:
 
 
 def _documented(function: Callable[..., Any]) -> tuple[str, Mapping[str, str]]:
-    """What a docstring says of a function, and of each parameter (Google's style, NumPy's, or Sphinx's)."""
+    """Return the docstring without its parameters, and the description of each parameter (in the style of Google, NumPy
+    or Sphinx).
+    """
     words = inspect.getdoc(written(function) if isinstance(function, partial) else function) or ""
     if not words or (":" not in words and "---" not in words):
         return words, {}
-    import docstring_parser  # only for tools
+    import docstring_parser  # needed only for such tools
 
     try:
         parsed = docstring_parser.parse(words)
@@ -199,7 +201,7 @@ _PARAMETERS = re.compile(
     r"|^:(?:param|type) .*\n(?:[ \t]+.*\n)*",  # Sphinx's
     re.MULTILINE,
 )
-"""Where a docstring tells of the parameters, which a schema tells of, too."""
+"""The parts of a docstring that describe parameters; the schema has these descriptions, too."""
 
 
 def _refused(called: str, why: str) -> ConfigurationError:

@@ -1,4 +1,4 @@
-"""`think` and `task_tracker`: tools that touch nothing but the conversation."""
+"""`think` and `task_tracker`: tools that affect only the conversation."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _STATUSES = {
     **dict.fromkeys(("in_progress", "inprogress", "doing", "started", "active", "current"), "in_progress"),
     **dict.fromkeys(("done", "completed", "complete", "finished", "closed"), "done"),
 }
-"""What models call the states of a task, in small letters and with "_" between the words."""
+"""The names that models use for the states of a task, in lower case and with "_" between words."""
 _LISTS = ("task_list", "tasks", "todos", "todo_list", "plan", "items")
 _TITLES = ("title", "content", "task", "step", "description", "name")
-"""What they call a list and a title, the name that is meant first."""
+"""The names that models use for the list and for a title; the correct name comes first."""
 
 
 class ThinkAction(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ class TaskTracker:
         self._tasks: tuple[Task, ...] = ()
 
     async def __call__(self, action: TaskTrackerAction, context: ToolContext) -> TaskTrackerObservation:
-        """The list, after it was replaced when that was asked. The log remembers it over a restart."""
+        """Return the list; `plan` replaces it first. After a restart the list comes from the log."""
         if action.command == "plan":
             self._tasks = tuple(action.task_list)
         elif (details := await context.previous()) is not None:
@@ -86,19 +86,19 @@ class TaskTracker:
         return TaskTrackerObservation(content=text("\n".join(lines) or "No tasks yet."), task_list=self._tasks)
 
     async def aclose(self) -> None:
-        """Nothing to give up."""
+        """Do nothing: there is nothing to release."""
 
 
 @dataclass(frozen=True)
 class _Lenient(ToolType):
-    """`task_tracker`, which understands what other trackers are told; the model sees none of that."""
+    """`task_tracker` that also accepts the arguments of other trackers; its schema does not show this to the model."""
 
     def read(self, arguments: msgspec.Raw) -> Any:
         return msgspec.convert(as_plan(msgspec.json.decode(arguments)), self.action, strict=False)
 
 
 def as_plan(given: Any) -> Any:
-    """The arguments of `task_tracker` as they are meant; what means nothing stays as it is."""
+    """Return the arguments of `task_tracker` in the form of its schema; leave unknown values as they are."""
     if not isinstance(given, dict):
         return given
     tasks = next((given[name] for name in _LISTS if isinstance(given.get(name), list)), None)

@@ -1,4 +1,4 @@
-"""`switch_llm`: the agent goes on with another model, by the name of its profile."""
+"""`switch_llm`: the agent continues with another model, named by its profile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SwitchLLM:
     def __init__(self, params: Params) -> None: ...
 
     async def __call__(self, action: SwitchLLMAction, context: ToolContext) -> Observation:
-        """Switch, from the next call on. Raises `ToolError` for a profile that is not there, or cannot be used."""
+        """Switch from the next model call on. Raises `ToolError` if the profile does not exist or cannot be used."""
         name = await context.models.switch(action.profile_name)
         return Observation(content=text(f"From the next call on the model is {name}."))
 

@@ -1,4 +1,4 @@
-"""Threads for functions of a program that block: a few of their own, so that files and logs never wait for them."""
+"""Threads for a program's blocking functions: separate ones, so that files and logs never wait for these functions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 THREADS = 64
-"""Functions that block at once, in a process."""
+"""Maximum number of blocking functions that run at once, per event loop."""
 
 _limiter: RunVar[anyio.CapacityLimiter] = RunVar("agentrt_tool_threads")
 
 
 async def in_a_thread(function: Callable[[], Any]) -> Any:
-    """What a function returns that may block. When this is cancelled it is not waited for: no thread can be ended."""
+    """Run a function that may block in a thread, and return its result; an awaitable result is awaited.
+
+    A cancelled call does not wait for the function, because a thread cannot be ended.
+    """
     try:
         limiter = _limiter.get()
     except LookupError:

@@ -1,4 +1,4 @@
-"""The directory in which what a tool starts begins: the workspace."""
+"""`made_again`: recreates the workspace, in which the processes of tools start."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..errors import ToolError
 from ..specs import LocalWorkspace, Workspace
 
 MADE_AGAIN = "the workspace was gone: it was made again, and is empty"
-"""What is told where `made_again` has done so."""
+"""The note to the model if `made_again` has recreated the workspace."""
 
 
 async def made_again(workspace: Workspace) -> bool:
-    """Make a workspace of this machine where it is gone, as by a command of the agent; whether it was.
+    """Recreate a workspace on this machine if it is gone (a command may have removed it); return whether it was gone.
 
-    Else nothing could start any more that would make it. Raises `ToolError`.
+    Without the directory, no process could start that would recreate it. Raises `ToolError`.
     """
     if not isinstance(workspace, LocalWorkspace):
         return False

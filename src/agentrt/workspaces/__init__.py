@@ -1,4 +1,4 @@
-"""Where conversations work: the workspace that was given, its files, and what git says of it."""
+"""The workspaces of conversations: their files, and what git says of them."""
 
 from .entries import FileChange, FileChanges, FileDiff, FileEntry, FileList, GitChange, GitChanges, GitDiff
 from .given import workspace_of

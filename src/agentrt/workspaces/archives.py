@@ -1,4 +1,4 @@
-"""Zip archives of directories, made while they are sent: nothing is stored, and only a piece is in memory."""
+"""Zip archives of directories, made while they are sent: nothing is stored, and only one piece is in memory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 ENTRIES = 100_000
-"""Files and directories of an archive at most: it ends with a list of them, which is kept in memory. They may have any
-size.
+"""Maximum number of files and directories in an archive: it ends with a list of them, which is kept in memory. Their
+sizes are not limited.
 """
 
 _PIECE = 256 * 1024
@@ -27,7 +27,7 @@ _FLUSH = 64 * 1024
 
 
 class _Sink:
-    """What zipfile writes to: a file that cannot go back."""
+    """The file that zipfile writes to; it cannot seek."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -47,7 +47,9 @@ class _Sink:
 
 
 def measure(tree: Beneath, path: str) -> None:
-    """See that a directory may be had as an archive; for a thread. Raises `WorkspaceError`: too large, or none."""
+    """Check that a directory can become an archive. For a thread. Raises `WorkspaceError` if it is too large or is no
+    directory.
+    """
     for entries, _ in enumerate(_below(tree, path), 1):
         if entries > ENTRIES:
             detail = f"an archive has {ENTRIES} entries at most: take a directory below, or files"
@@ -55,9 +57,10 @@ def measure(tree: Beneath, path: str) -> None:
 
 
 def archive(tree: Beneath, path: str) -> Generator[bytes]:
-    """The bytes of the archive of a directory; for a thread. Links and what is no file are left out.
+    """Yield the bytes of the archive of a directory. For a thread. Links, devices and the like are left out.
 
-    What changes or goes while it is read is as it was found. Raises `WorkspaceError` when it grew too large meanwhile.
+    A file that changes meanwhile is archived as it is read; one that is gone is left out. Raises `WorkspaceError` if
+    the directory has grown too large.
     """
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as made:  # type: ignore[call-overload]
@@ -84,19 +87,19 @@ def archive(tree: Beneath, path: str) -> Generator[bytes]:
 
 
 class ArchiveFile(io.RawIOBase):
-    """The archive of a directory as a file, whose bytes are made when they are read; for a thread."""
+    """The archive of a directory as a file whose bytes are made when they are read. For a thread."""
 
     def __init__(self, tree: Beneath, path: str) -> None:
-        """Raises `WorkspaceError`: too large, or none."""
+        """Raises `WorkspaceError` if the directory is too large or is no directory."""
         self._pieces, self._rest = archive(tree, path), memoryview(b"")
         measure(tree, path)
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Make what fits into a buffer; 0 at the end. Raises as `archive` does."""
+        """Make bytes that fit into a buffer; return how many, 0 at the end. Raises as `archive` does."""
         into = memoryview(buffer).cast("B")
         while not self._rest:
             if (piece := next(self._pieces, None)) is None:
@@ -107,14 +110,14 @@ class ArchiveFile(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """End what makes it."""
+        """Stop making the archive."""
         if not self.closed:
             self._pieces.close()
         super().close()
 
 
 def _below(tree: Beneath, path: str) -> Iterator[tuple[str, str, os.stat_result]]:
-    """Files and directories below a directory: path in the workspace, name in the archive, and what they are."""
+    """Yield the files and directories below a directory: path in the workspace, name in the archive, and status."""
     waiting = [(path.strip("/"), "")]
     while waiting:
         here, inside = waiting.pop()
@@ -124,7 +127,7 @@ def _below(tree: Beneath, path: str) -> Iterator[tuple[str, str, os.stat_result]
         except WorkspaceError:
             if not inside:
                 raise
-            continue  # gone meanwhile, or not ours to read
+            continue  # gone meanwhile, or not readable
         for name, status in found:
             inner, shown = f"{here}/{name}".strip("/"), f"{inside}{name}"
             if stat.S_ISDIR(status.st_mode):
@@ -134,7 +137,7 @@ def _below(tree: Beneath, path: str) -> Iterator[tuple[str, str, os.stat_result]
 
 
 def _date(seconds: float) -> tuple[int, int, int, int, int, int]:
-    """A time as zip has it: from 1980 to 2107, in UTC."""
+    """Return a time as zip has it: in UTC, limited to the years 1980 to 2107."""
     try:
         time = datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""What is asked of a workspace's files, as data, and the seam to whoever has them."""
+"""Questions about a workspace's files, as data; and `Files`, the interface that answers them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..errors import WorkspaceError
 from .entries import FileChanges, FileDiff, FileEntry, FileList, GitChanges, GitDiff
 
 LONGEST = 4096
-"""Characters of a path."""
+"""Maximum number of characters of a path."""
 
 
 class AtPath(msgspec.Struct, frozen=True):
-    """Base of what names a path: relative to the workspace, with "/" between its parts; "" is the workspace itself.
+    """Base of requests with a path: relative to the workspace, with "/" between its parts; "" is the workspace itself.
 
-    Raises `WorkspaceError` for what no path can be.
+    Raises `WorkspaceError` for a path that is too long or is not valid Unicode.
     """
 
     path: str = ""
@@ -28,7 +28,7 @@ class AtPath(msgspec.Struct, frozen=True):
 
 
 class AtFile(AtPath, frozen=True):
-    """Base of what names a file."""
+    """Base of requests with the path of a file."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -37,35 +37,35 @@ class AtFile(AtPath, frozen=True):
 
 
 class ListFiles(AtPath, frozen=True):
-    """What is in a directory, or was after event `at`; the reply is a `FileList`."""
+    """The entries of a directory, now or after event `at`; the reply is a `FileList`."""
 
     at: int | None = None
 
 
 class AskChanges(msgspec.Struct, frozen=True):
-    """Which files are not as they were committed last; the reply is `GitChanges`."""
+    """The files that differ from the last commit; the reply is `GitChanges`."""
 
 
 class AskDiff(AtPath, frozen=True):
-    """How a file, or all below a directory, differs from the last commit; the reply is a `GitDiff`."""
+    """The diff of a file, or of everything below a directory, from the last commit; the reply is a `GitDiff`."""
 
 
 class AskFileChanges(msgspec.Struct, frozen=True):
-    """Which files were not the same after two events; the reply is `FileChanges`."""
+    """The files that differ between two events; the reply is `FileChanges`."""
 
     since: int
     until: int
 
 
 class AskFileDiff(AtPath, frozen=True):
-    """How a file, or all below a directory, differs between two events; the reply is a `FileDiff`."""
+    """The diff of a file, or of everything below a directory, between two events; the reply is a `FileDiff`."""
 
     since: int = 0
     until: int = 0
 
 
 class ReadFile(AtFile, frozen=True):
-    """The bytes of a file, as it is or was after event `at`."""
+    """The bytes of a file, now or after event `at`."""
 
     at: int | None = None
 
@@ -75,32 +75,32 @@ class ReadArchive(AtPath, frozen=True):
 
 
 class WriteFile(AtFile, frozen=True):
-    """Write a file whole."""
+    """A request to write a whole file."""
 
 
 Question: TypeAlias = ListFiles | AskChanges | AskDiff | AskFileChanges | AskFileDiff
 Found: TypeAlias = FileList | GitChanges | GitDiff | FileChanges | FileDiff
 
 Source = Callable[[], AsyncIterator[bytes]]
-"""Gives what is to be written, from its beginning each time: what is cut on its way is sent again.
+"""Yields the bytes to write, each time from their beginning, because an interrupted transfer is sent again.
 
-It holds nothing open: who was refused does not read it to its end.
+It must hold nothing open, because a request that is refused does not read it to the end.
 """
 
 
 class Files(Protocol):
-    """The files of a workspace, wherever it is. All raise `WorkspaceError`; over a network also a `RemoteError`."""
+    """The files of a workspace, local or remote. All methods raise `WorkspaceError`, remotely also `RemoteError`."""
 
     async def ask(self, question: Question) -> Found:
-        """The reply to a question."""
+        """Return the reply to a question."""
         ...
 
     def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
-        """Bytes, in pieces."""
+        """Yield bytes, in pieces."""
         ...
 
     async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
-        """Have what a source gives take the place of a file, once all of it is there."""
+        """Replace a file with the bytes of a source, once all of them have arrived."""
         ...
 
 

@@ -1,8 +1,8 @@
-"""`Beneath`: files below a directory, and none outside of it, whatever stands there and whoever moves it meanwhile.
+"""`Beneath`: access to the files below a directory and never outside, even if somebody moves files meanwhile.
 
-Each part of a path is opened by itself, relative to the directory before it. Symbolic links are followed by hand, as
-long as they lead to somewhere below; one that leads elsewhere, or goes above, is refused. All functions are for a
-thread: they block.
+Each part of a path is opened separately, relative to the directory before it. Symbolic links are followed by our own
+code if they lead to a place below; a link that leads elsewhere, or above, is refused. All functions are for a thread:
+they block.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from .entries import FileEntry
 from .in_place import rewritten_in_place
 
 LINKS = 40
-"""Symbolic links that are followed on the way to a file, at most; as the kernel does."""
+"""Maximum number of symbolic links followed on the way to a file, as in the kernel."""
 
 STEPS = 1000
-"""Parts of paths that are gone through on that way, with those of the links."""
+"""Maximum number of path parts on that way, including those of the links."""
 
 DEPTH = 256
-"""Directories below one another, at most."""
+"""Maximum nesting of directories."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _THROUGH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Of a directory on the way, which need not be readable."""
+"""Flags to open a directory on the way, which need not be readable."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -45,7 +45,7 @@ class Beneath:
 
     @contextmanager
     def directory(self, path: str, *, make: bool = False) -> Iterator[int]:
-        """A descriptor of a directory; with `make`, those that are not there are made. Raises `WorkspaceError`."""
+        """Yield a descriptor of a directory; with `make`, missing directories are made. Raises `WorkspaceError`."""
         with ExitStack() as opened, _told(path):
             parent, _ = _walk(opened, self._root, parts_of(path), make=make)
             descriptor = os.open(".", _DIRECTORY, dir_fd=parent)
@@ -53,29 +53,29 @@ class Beneath:
             yield descriptor
 
     def open(self, path: str) -> io.FileIO:
-        """A file to read. Raises `WorkspaceError`, also for what is no file."""
+        """Open a file for reading. Raises `WorkspaceError`, also for what is not a file."""
         return io.FileIO(self.descriptor(path), "rb")
 
     def descriptor(self, path: str) -> int:
-        """The descriptor of a file to read, for the caller to close. Raises `WorkspaceError`."""
+        """Open a file for reading and return its descriptor, which the caller closes. Raises `WorkspaceError`."""
         with self._parent(path) as (parent, name), _told(path):
             _check_kind(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
             descriptor = os.open(name, _READ, dir_fd=parent)
             try:
-                _check_kind(os.fstat(descriptor), path)  # another may have taken its place
+                _check_kind(os.fstat(descriptor), path)  # another file may have taken its place
             except BaseException:
                 os.close(descriptor)
                 raise
             return descriptor
 
     def list(self, path: str) -> list[FileEntry]:
-        """What is in a directory, directories first, then by name. Raises `WorkspaceError`."""
+        """Return the entries of a directory, directories first, then by name. Raises `WorkspaceError`."""
         with self.directory(path) as descriptor:
             found = [entry_of(name, f"{path}/{name}".strip("/"), status) for name, status in children(descriptor)]
         return sorted(found, key=lambda entry: (entry.type != "directory", entry.name))
 
     def exists(self, path: str) -> bool:
-        """Whether something stands at a path, be it a link that leads nowhere. Raises `WorkspaceError`."""
+        """Return whether something is at a path, even a dangling link. Raises `WorkspaceError`."""
         parts = parts_of(path)
         try:
             with self.directory("/".join(parts[:-1])) as parent, _told(path):
@@ -87,12 +87,15 @@ class Beneath:
         return True
 
     def entry(self, path: str) -> FileEntry:
-        """What stands at a path. Raises `WorkspaceError`."""
+        """Return the entry of what a path leads to, links followed. Raises `WorkspaceError`."""
         with self._parent(path) as (parent, name), _told(path):
             return entry_of(name, path, os.stat(name, dir_fd=parent, follow_symlinks=False))
 
     def status(self, path: str) -> os.stat_result | None:
-        """What stands where a path leads, links followed; None where nothing does. Raises `WorkspaceError`."""
+        """Return the status of what a path leads to, links followed; None if nothing is there.
+
+        Raises `WorkspaceError`.
+        """
         with ExitStack() as opened, _told(path):
             try:
                 parent, name = _walk(opened, self._root, parts_of(path), last=bool(parts_of(path)))
@@ -103,9 +106,10 @@ class Beneath:
                 return os.fstat(_walk(opened, self._root, parts_of(path))[0])
 
     def rewrite(self, path: str, data: bytes, bits: int = 0o777) -> None:
-        """Write a file whole or not at all, where links lead; of its mode it keeps these bits. Raises `WorkspaceError`.
+        """Write a file whole or not at all, where links lead; it keeps these `bits` of its mode.
 
-        Directories that are not there are made. One with several names (hard links) stays one under all of them.
+        Missing directories are made. A file with several names (hard links) stays the same file under all of them.
+        Raises `WorkspaceError`.
         """
         above = "/".join(parts_of(path)[:-1])
         with self.directory(above, make=True), self._parent(path) as (parent, name), _told(path):
@@ -116,7 +120,7 @@ class Beneath:
             try:
                 with open(descriptor, "wb") as file:
                     file.write(data)
-                    file.flush()  # a write takes set-user-id bits away again
+                    file.flush()  # before the mode is set: a write removes set-user-id bits
                     with suppress(FileNotFoundError):
                         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
                         _check_kind(found, path)
@@ -127,7 +131,9 @@ class Beneath:
                 raise
 
     def leads_to(self, path: str) -> str:
-        """Where a path really leads, from the root on, once links are followed on the way. Raises `WorkspaceError`."""
+        """Return a path with the links in all but its last part followed, relative to the root. Parts that do not exist
+        stay as they are. Raises `WorkspaceError`.
+        """
         parts = parts_of(path)
         for kept in range(len(parts) - 1, -1, -1):
             with ExitStack() as opened, _told(path):
@@ -140,7 +146,7 @@ class Beneath:
         return path
 
     def real(self, path: str) -> str:
-        """The absolute path, without links in it, of a file or directory that is there. Raises `WorkspaceError`."""
+        """Return the absolute path, without links in it, of an existing file or directory. Raises `WorkspaceError`."""
         status = self.status(path)
         if status is not None and stat.S_ISDIR(status.st_mode):
             with self.directory(path) as descriptor:
@@ -150,12 +156,12 @@ class Beneath:
             return os.path.join(os.readlink(f"/proc/self/fd/{parent}"), name)
 
     def unlink(self, path: str) -> None:
-        """Remove a file or a link, which is not followed. Raises `WorkspaceError`."""
+        """Remove a file, or a link, which is not followed. Raises `WorkspaceError`."""
         with self.directory("/".join(parts_of(path)[:-1])) as parent, _told(path):
             os.unlink(parts_of(path)[-1], dir_fd=parent)
 
     def move(self, path: str, target: str) -> None:
-        """Have a file stand at another path, where nothing is; directories are made. Raises `WorkspaceError`."""
+        """Move a file to another path, where nothing is; missing directories are made. Raises `WorkspaceError`."""
         with self.directory("/".join(parts_of(target)[:-1]), make=True) as there, self._parent(path) as (parent, name):
             new = parts_of(target)[-1]
             with _told(path):
@@ -167,15 +173,15 @@ class Beneath:
                 os.rename(name, new, src_dir_fd=parent, dst_dir_fd=there)
 
     def remove(self, path: str) -> None:
-        """Remove a file, where links lead. Raises `WorkspaceError`."""
+        """Remove the file that a path leads to, links followed. Raises `WorkspaceError`."""
         with self._parent(path) as (parent, name), _told(path):
             os.unlink(name, dir_fd=parent)
 
     @contextmanager
     def replacing(self, path: str) -> Iterator[io.BufferedWriter]:
-        """A file to write that takes the place of the one at `path` when the body ends well. Raises `WorkspaceError`.
+        """Yield a file to write, which replaces the one at `path` if the body succeeds. Raises `WorkspaceError`.
 
-        Directories that are not there are made; a link is replaced, not followed.
+        Missing directories are made; a link is replaced, not followed.
         """
         parts = parts_of(path)
         if not parts:
@@ -201,7 +207,7 @@ class Beneath:
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """The directory in which a path's last part really stands, once links are followed, and its name there."""
+        """Yield the directory of what a path leads to, once links are followed, and its name there."""
         parts = parts_of(path)
         if not parts:
             raise _not_a_file(path)
@@ -210,7 +216,7 @@ class Beneath:
 
 
 def children(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
-    """The names in a directory, and what they are; links are not followed. Raises `OSError`."""
+    """Yield the names in a directory, each with its status; links are not followed. Raises `OSError`."""
     with os.scandir(descriptor) as entries:
         for entry in entries:
             try:
@@ -220,7 +226,7 @@ def children(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def parts_of(path: str) -> list[str]:
-    """The parts of a path. Raises `WorkspaceError` for one that leads upwards, is absolute, or can be none."""
+    """Return the parts of a path. Raises `WorkspaceError` if it leads upwards, is absolute or is invalid."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if path.startswith("/") or ".." in parts:
         raise WorkspaceError("path-outside", "give a path relative to it, without '..'")
@@ -242,7 +248,7 @@ _KINDS: dict[int, Literal["file", "directory", "link"]] = {
 
 
 def entry_of(name: str, path: str, found: os.stat_result) -> FileEntry:
-    """What a list says of a file."""
+    """Return the entry of a file, from its status."""
     mode = found.st_mode
     return FileEntry(
         name=printable(name),
@@ -254,21 +260,23 @@ def entry_of(name: str, path: str, found: os.stat_result) -> FileEntry:
 
 
 def printable(name: str) -> str:
-    """A file's name as JSON and zip archives can have it: bytes that are no UTF-8 are replaced."""
+    """Return a file's name as JSON and zip archives can have it: bytes that are not UTF-8 are replaced."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _time(nanoseconds: int) -> datetime:
     try:
         return datetime.fromtimestamp(nanoseconds // 1000 / 1e6, UTC)
-    except (ValueError, OverflowError, OSError):  # anyone may set any
+    except (ValueError, OverflowError, OSError):  # a file may have any time
         return datetime.fromtimestamp(0, UTC)
 
 
 def _walk(opened: ExitStack, root: str, parts: list[str], *, make: bool = False, last: bool = False) -> tuple[int, str]:
-    """The descriptor of a directory, closed with `opened`; with `last`, that of the last part, which is no link."""
+    """Return the descriptor of a directory, which `opened` closes. With `last`, return that of the directory that holds
+    the last part, and the name there, which is not a link.
+    """
     todo, links, steps = parts[::-1], 0, 0
-    # only the workspace itself may be reached by a link: it is the server's own choice
+    # only the root itself may be a link, because the server has chosen it
     trail = [os.open(root, _THROUGH & ~os.O_NOFOLLOW)]
     opened.callback(_close, trail)
     while todo:
@@ -312,7 +320,7 @@ def _walk(opened: ExitStack, root: str, parts: list[str], *, make: bool = False,
 
 
 def _below(target: str, root: str) -> str:
-    """An absolute path, as in a link, from the root on. Raises `WorkspaceError` for one that is not below it."""
+    """Return an absolute path, as in a link, relative to the root. Raises `WorkspaceError` if it is not below it."""
     prefix = root.rstrip("/") + "/"
     if not f"{target}/".startswith(prefix):
         raise _outside()
@@ -325,7 +333,7 @@ def _close(trail: list[int]) -> None:
 
 
 def _make(name: str, parent: int) -> None:
-    with suppress(FileExistsError):  # by someone else, just now
+    with suppress(FileExistsError):  # somebody else has just made it
         os.mkdir(name, dir_fd=parent)
 
 
@@ -372,7 +380,7 @@ _CODES = {
 
 @contextmanager
 def _told(path: str) -> Iterator[None]:
-    """Errors of the system as problems."""
+    """Turn `OSError`s into `WorkspaceError`s."""
     try:
         yield
     except OSError as error:

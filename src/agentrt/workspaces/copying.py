@@ -1,4 +1,4 @@
-"""A workspace copied to a directory of its own, for a conversation that goes on there."""
+"""Copies a workspace to a new directory, for a conversation that continues there."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..errors import ConfigurationError, WorkspaceError
 
 
 async def copy(source: str, target: Path, apart_from: Collection[str] = ()) -> None:
-    """Copy files, links and directories with their permissions and times, but for what is at the paths `apart_from`.
+    """Copy files, links and directories with their permissions and times, except what is at the paths `apart_from`.
 
-    What goes meanwhile is left out. Raises `ConfigurationError` for a target that cannot be one, and `WorkspaceError`;
-    then, and when it is cut, there is no target.
+    What disappears meanwhile is left out. Raises `ConfigurationError` for an unsuitable target, and `WorkspaceError`;
+    then, and if it is cancelled, no copy is left.
     """
     stop = Event()
     try:
@@ -30,7 +30,7 @@ async def copy(source: str, target: Path, apart_from: Collection[str] = ()) -> N
 
 
 async def remove(directory: Path) -> None:
-    """Remove a copy that is not needed."""
+    """Remove a copy that is no longer needed."""
     with anyio.CancelScope(shield=True):
         await anyio.to_thread.run_sync(lambda: shutil.rmtree(directory, ignore_errors=True))
 

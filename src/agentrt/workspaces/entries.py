@@ -1,4 +1,4 @@
-"""What is told of a workspace: its files, and what has changed in it."""
+"""Structs that describe the files of a workspace, and what has changed in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands at a path; `size` in bytes. Links and other things that are no files are listed, not followed."""
+    """A file, directory, link or other entry at a path; `size` in bytes. A link is listed, not followed."""
 
     name: str
     path: str
@@ -17,11 +17,11 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
     size: int
     modified: datetime
     ignored: bool = False
-    """Whether ignore files leave it out; known of files as they are now."""
+    """Whether ignore files exclude it; known only for the current files."""
 
 
 class FileList(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in a directory, directories first, then by name; `truncated` when there is more than is listed."""
+    """The entries of a directory, directories first, then by name; `truncated` if not all are listed."""
 
     path: str
     items: tuple[FileEntry, ...]
@@ -29,7 +29,7 @@ class FileList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was not the same at two places in the log, and who changed it in between, where that is known."""
+    """A file that differs between two places in the log, and who changed it in between, if that is known."""
 
     path: str
     status: Literal["added", "modified", "deleted"]
@@ -37,7 +37,7 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What has changed between the events `since` and `until`; `truncated` when there is more than is listed."""
+    """The changes between the events `since` and `until`; `truncated` if not all are listed."""
 
     since: int
     until: int
@@ -46,14 +46,14 @@ class FileChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """A unified diff between the files as they were after two events; cut where it is `truncated`."""
+    """A unified diff between the files as they were after two events; cut if `truncated`."""
 
     diff: str
     truncated: bool
 
 
 class GitChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that is not as it was committed last; `origin` is where a renamed one was."""
+    """A file that differs from the last commit; `origin` is the old path of a renamed file."""
 
     path: str
     status: Literal["added", "modified", "deleted", "renamed", "untracked", "conflicted"]
@@ -61,7 +61,7 @@ class GitChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GitChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What has changed since the commit `head` (null: there is none yet) of `branch` (null: none is checked out)."""
+    """The changes since the commit `head` (null: there is none yet) of `branch` (null: none is checked out)."""
 
     head: str | None
     branch: str | None
@@ -70,7 +70,7 @@ class GitChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GitDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """A unified diff from the last commit to the files as they are, with new files; cut where it is `truncated`."""
+    """A unified diff from the last commit to the current files, new files included; cut if `truncated`."""
 
     diff: str
     truncated: bool

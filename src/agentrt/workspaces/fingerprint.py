@@ -1,4 +1,4 @@
-"""Whether the files of a workspace are as they were when they were looked at last, without asking git."""
+"""Detects whether the files of a workspace may have changed since the last look, without git."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from collections.abc import Collection
 from hashlib import blake2b
 
 FEW = 500
-"""Files and directories that are looked at; with more, git is as fast."""
+"""Maximum number of files and directories looked at; with more, git is as fast."""
 
 RECENT = 50_000_000
-"""Nanoseconds within which a file may change twice and have the same times."""
+"""Nanoseconds within which a file may change twice and keep the same times."""
 
 
 def fingerprint(root: str, apart_from: Collection[str], most: int = FEW) -> bytes | None:
-    """Of the names, kinds, sizes and times of all that is below a directory, but for what is at or below the paths
-    `apart_from`, from there on, and in `.git`. For a thread.
+    """Return a digest of the names, kinds, sizes and times of everything below a directory, except what is in `.git`,
+    or at or below the paths `apart_from`, which are relative to the directory. For a thread.
 
-    None where there is more than is looked at, or something changed so recently that it may change unseen.
+    None if there are more than `most` entries, if something changed so recently that another change might not show, or
+    if something cannot be read.
     """
     found, now, seen = blake2b(), time.time_ns(), 0
     waiting = [""]
@@ -43,8 +44,8 @@ def fingerprint(root: str, apart_from: Collection[str], most: int = FEW) -> byte
 
 
 def changed_since(root: str, moment: int, apart_from: Collection[str]) -> bool:
-    """Whether anything may have changed below a directory since a moment, in nanoseconds; but for what is at or below
-    the paths `apart_from`, from there on, and in `.git`. For a thread.
+    """Return whether anything below a directory may have changed since a moment, in nanoseconds, except `.git` and what
+    is at or below the paths `apart_from`, which are relative to the directory. For a thread.
     """
     waiting = [""]
     try:

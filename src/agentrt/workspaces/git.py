@@ -1,8 +1,9 @@
-"""What git says of a workspace: which files changed, and how. The real git, on a repository that nobody vouches for.
+"""What git says of a workspace: which files changed, and how. It is the real git, on an untrusted repository.
 
-A repository's configuration can name programs that git runs. So git is given a directory of its own, with a copy of the
-index and nothing else of the repository but its objects, to read: no hook, filter, monitor or driver is known there.
-What it writes stays in that directory.
+A repository's configuration can name programs that git runs. So git gets a directory of its own, with a copy of the
+repository's index and `info/exclude`, and reads only its objects: no hook, filter, monitor or driver is known there.
+What git writes stays in that directory. Only the commands that find HEAD use the repository's own directory; they run
+no program of it.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from ..sandboxes.programs import printed
 from .entries import GitChange, GitChanges, GitDiff
 
 SECONDS = 15.0
-"""How long git may take for one question."""
+"""Time limit of a git command."""
 
 OUTPUT = 4 << 20
-"""Bytes of its answer that are taken."""
+"""Maximum number of bytes of git's output."""
 
 CHANGES = 10_000
-"""Files of a list of changes."""
+"""Maximum number of changes listed."""
 
 INDEX = 64 << 20
-"""Bytes of an index that is copied."""
+"""Maximum size of an index that is copied, in bytes."""
 
 _EMPTY = {40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904"}
-"""The tree without files, by the length of the ids of a repository."""
+"""The tree without files, by the length of a repository's ids."""
 
 _OPTIONS = ("--no-optional-locks", "--literal-pathspecs", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false")
 _STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=all", "--find-renames")
@@ -44,7 +45,7 @@ _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submo
 
 
 class _Repository(msgspec.Struct, frozen=True):
-    """A repository as it is asked: its work tree, our directory for git, and what is checked out."""
+    """A repository for queries: its work tree, git's environment (with our directory), and what is checked out."""
 
     tree: str
     environment: dict[str, str]
@@ -53,7 +54,10 @@ class _Repository(msgspec.Struct, frozen=True):
 
 
 async def changes(workspace: str) -> GitChanges:
-    """What has changed since the last commit. Raises `WorkspaceError`: no repository, or git took too long."""
+    """Return what has changed since the last commit.
+
+    Raises `WorkspaceError`, for example without a repository, or if git takes too long.
+    """
     async with _opened(workspace) as repository:
         output, cut = await _git(repository.tree, repository.environment, *_STATUS)
     found = list(_parsed(output))
@@ -66,10 +70,10 @@ async def changes(workspace: str) -> GitChanges:
 
 
 async def diff(workspace: str, path: str) -> GitDiff:
-    """How the files at or below a path differ from the last commit. Raises `WorkspaceError` as `changes` does."""
+    """Return the diff of the files at or below a path from the last commit. Raises `WorkspaceError` like `changes`."""
     async with _opened(workspace) as repository:
         where = ("--", path or ".")
-        # so that new files are in the diff; an error is that there is nothing at the path
+        # so that the diff has new files; it fails if nothing is at the path
         await _git(repository.tree, repository.environment, "add", "--intent-to-add", *where, check=False)
         base = repository.head or _EMPTY[40]
         output, cut = await _git(repository.tree, repository.environment, *_DIFF, base, *where)
@@ -82,7 +86,7 @@ async def _opened(workspace: str) -> AsyncIterator[_Repository]:
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
-        # an object that is not there may be promised by a remote, and a remote's URL may name a program
+        # a missing object may be promised by a remote, and a remote's URL may name a program
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_NO_LAZY_FETCH": "1",
     }
@@ -103,7 +107,7 @@ async def _opened(workspace: str) -> AsyncIterator[_Repository]:
 
 
 def _find(workspace: str) -> Path:
-    """The repository's own directory, in the workspace: a link to another is not followed. For a thread."""
+    """Return the repository's own directory in the workspace; a link to another is not followed. For a thread."""
     place = Path(workspace) / ".git"
     if place.is_symlink() or not place.is_dir() or (place / "objects").is_symlink():
         raise _missing()
@@ -115,7 +119,7 @@ def _missing() -> WorkspaceError:
 
 
 async def _head(workspace: str, environment: dict[str, str]) -> tuple[str | None, str | None]:
-    """The commit that is checked out, and the branch; these questions run no program of the repository."""
+    """Return the commit that is checked out, and the branch. These commands run no program of the repository."""
     if not (await _git(workspace, environment, "rev-parse", "--git-dir", check=False))[0]:
         raise _missing()
     head, _ = await _git(workspace, environment, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False)
@@ -124,7 +128,7 @@ async def _head(workspace: str, environment: dict[str, str]) -> tuple[str | None
 
 
 def _prepare(made: Path, place: Path, head: str | None, long: bool) -> None:
-    """Fill our directory for git; for a thread."""
+    """Fill our directory for git. For a thread."""
     extension = "\n[extensions]\n\tobjectFormat = sha256\n" if long else ""
     (made / "config").write_text(f"[core]\n\trepositoryFormatVersion = {1 if long else 0}\n\tbare = false\n{extension}")
     (made / "HEAD").write_text(f"{head}\n" if head else "ref: refs/heads/none\n")
@@ -139,7 +143,7 @@ def _copy(source: Path, target: Path) -> None:
     try:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return  # there is none
+        return  # there is none, or it is a link
     with open(descriptor, "rb") as file:
         if os.fstat(descriptor).st_size > INDEX:
             raise WorkspaceError("git-too-large", f"its {source.name} has too many bytes")
@@ -148,7 +152,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 async def _git(tree: str, environment: dict[str, str], *arguments: str, check: bool = True) -> tuple[bytes, bool]:
-    """What git says, and whether it had more to say. Raises `WorkspaceError` when it fails, or takes too long."""
+    """Return git's output, and whether it was cut. Raises `WorkspaceError` if git fails or takes too long."""
     command = ["git", *_OPTIONS, *arguments]
     try:
         said = await printed(command, cwd=tree, environment=environment, seconds=SECONDS, most=OUTPUT)
@@ -162,7 +166,7 @@ async def _git(tree: str, environment: dict[str, str], *arguments: str, check: b
 
 
 def _parsed(output: bytes) -> Iterator[GitChange]:
-    """The changes of `git status --porcelain=v2 -z`."""
+    """Yield the changes in the output of `git status --porcelain=v2 -z`."""
     fields = iter(output.decode("utf-8", "replace").split("\0"))
     for line in fields:
         kind, _, rest = line.partition(" ")
@@ -178,7 +182,7 @@ def _parsed(output: bytes) -> Iterator[GitChange]:
 
 
 def _state(staged: str, unstaged: str) -> Literal["added", "modified", "deleted"]:
-    """What became of a file since the commit, by what its index and its work tree say."""
+    """Return what became of a file since the commit, by its states in the index and in the work tree."""
     if unstaged == "D" or (staged == "D" and unstaged == "."):
         return "deleted"
     return "added" if staged in "AC" else "modified"

@@ -1,4 +1,4 @@
-"""`workspace_of`: the workspace that was given, as a conversation keeps it, and what was remembered for it."""
+"""`workspace_of`: a given workspace in the form that a conversation keeps, and the rules stored for it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .project_rules import project_rules
 
 
 async def workspace_of(given: Path | str | Workspace, storage: Storage) -> tuple[Workspace, tuple[PermissionRule, ...]]:
-    """A workspace and the rules that were remembered for it in a storage.
+    """Return a workspace with an absolute path, and its rules in a storage.
 
-    Raises `WorkspaceMissing`, or `ConfigurationError` when the rules cannot be read.
+    Raises `WorkspaceMissing`, or `ConfigurationError` if the rules cannot be read.
     """
     path = await anyio.to_thread.run_sync(_looked_up, given)
     rules = await project_rules(storage, path)
@@ -28,6 +28,6 @@ async def workspace_of(given: Path | str | Workspace, storage: Storage) -> tuple
 
 def _looked_up(given: Path | str | Workspace) -> str:
     path = Path(given if isinstance(given, Path | str) else given.path).absolute()
-    if not os.path.isdir(path):  # false also for a name that is too long, or that has a NUL
+    if not os.path.isdir(path):  # also false for a name that is too long or has a NUL
         raise WorkspaceMissing(path)
     return str(path)

@@ -1,4 +1,4 @@
-"""`GoingBack`: what goes back of that which has changed since some moment, and what stays. Pure."""
+"""`GoingBack`: which changes since a moment are undone, and which stay. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..events import ChangedDuring
 from .tree_listing import Change
 
 MOST_NAMED = 100
-"""Files that are named of those which changed while some calls ran."""
+"""Maximum number of files named that changed while certain calls ran."""
 
 
 class GoingBack(msgspec.Struct, frozen=True):
-    """`theirs` are the changes that stay, in their order, `unknown` the paths of those of which nobody knows whose they
-    are; `during` are the calls which do not say what they write, and what has changed while they ran.
+    """`theirs` are the changes that stay, in their order; `unknown` are their paths whose last author is unknown.
+    `during` are calls that do not say what they write, each group with the paths that changed while it ran.
     """
 
     theirs: tuple[Change, ...] = ()
@@ -24,7 +24,7 @@ class GoingBack(msgspec.Struct, frozen=True):
     during: tuple[tuple[tuple[int, ...], frozenset[str]], ...] = ()
 
     def told(self, done: Collection[str]) -> tuple[ChangedDuring, ...]:
-        """What is told of those that went back."""
+        """Return the groups of `during` with those of their paths that were restored (`done`)."""
         found = [(calls, sorted(paths.intersection(done))) for calls, paths in self.during]
         return tuple(
             ChangedDuring(calls=calls, paths=tuple(paths[:MOST_NAMED]), count=len(paths))
@@ -34,7 +34,7 @@ class GoingBack(msgspec.Struct, frozen=True):
 
 
 def going_back(moments: Sequence[Moment], steps: Sequence[Sequence[Change]]) -> GoingBack:
-    """What goes back, from what has changed up to each of the moments since the one before."""
+    """Return what is undone; `steps` has the changes up to each moment since the one before."""
     theirs, unknown = list[Change](), set[str]()
     during = list[tuple[tuple[int, ...], frozenset[str]]]()
     for moment, step in zip(moments, steps, strict=True):

@@ -1,4 +1,4 @@
-"""Which files of a workspace its ignore files leave out, as git reads them, with or without a repository there."""
+"""Marks the files of a workspace that its ignore files exclude by git's rules, with or without a repository there."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..sandboxes.programs import printed
 from .entries import FileEntry
 
 SECONDS = 5.0
-"""How long git may take for the files of a directory."""
+"""Time limit of git for the files of a directory."""
 
 OUTPUT = 4 << 20
-"""Bytes of its answer that are taken."""
+"""Maximum number of bytes of git's output."""
 
 OURS = frozenset({".git", ".agentrt"})
-"""Directories that are no work of anyone's, whatever ignore files say."""
+"""Directories that always count as ignored, because they contain nobody's work."""
 
 
 async def marked(workspace: str, entries: Sequence[FileEntry]) -> tuple[FileEntry, ...]:
-    """The entries of a directory, with those marked that are ignored; none where git cannot be asked."""
+    """Return the entries of a directory with ignored ones marked; if git cannot be run, only those of `OURS` are."""
     paths = [entry.path + ("/" if entry.type == "directory" else "") for entry in entries]
     ignored = await _ignored(workspace, paths) if paths else ()
     return tuple(
@@ -36,7 +36,7 @@ async def marked(workspace: str, entries: Sequence[FileEntry]) -> tuple[FileEntr
 
 
 async def _ignored(workspace: str, paths: Sequence[str]) -> Collection[str]:
-    """Those of the paths that are ignored. Git is given a directory of its own: it runs nothing of the workspace's."""
+    """Return the paths that are ignored. Git has a directory of its own, so it runs nothing of the workspace's."""
     made = await anyio.to_thread.run_sync(tempfile.mkdtemp)
     environment = {
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -59,7 +59,7 @@ async def _ignored(workspace: str, paths: Sequence[str]) -> Collection[str]:
 
 
 def _prepare(made: Path) -> None:
-    """Make the directory what git takes for a repository; for a thread."""
+    """Make the directory one that git takes for a repository. For a thread."""
     (made / "config").write_text("[core]\n\trepositoryFormatVersion = 0\n\tbare = false\n")
     (made / "HEAD").write_text("ref: refs/heads/none\n")
     for name in ("objects", "refs"):

@@ -1,4 +1,4 @@
-"""Writing a file with several names (hard links) in its place, so that it stays one under all of them."""
+"""Writes a file with several names (hard links) in place, so that it stays the same file under all of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _UPDATE = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 def rewritten_in_place(name: str, parent: int, data: bytes, bits: int) -> bool:
-    """Write a file that has more names than one, in the directory `parent`; of its mode it keeps these bits.
+    """Write a file that has several names, in the directory `parent`; it keeps these `bits` of its mode.
 
-    False where it has one name, or may not be written: a store of files that nobody may change has such. Where the
-    writing fails the file is as it was, as far as the disk lets it be. Raises `OSError`.
+    Return False if it has one name or may not be written, like the files of a store that nobody may change. If the
+    writing fails, the file gets its old content back, as far as the disk allows. Raises `OSError`.
     """
     try:
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -25,7 +25,7 @@ def rewritten_in_place(name: str, parent: int, data: bytes, bits: int) -> bool:
         return False
     with open(descriptor, "r+b", buffering=0) as file:
         found = os.fstat(descriptor)
-        if not _has_others(found):  # another has taken its place
+        if not _has_others(found):  # another file has taken its place
             return False
         was = file.readall()
         try:
@@ -35,8 +35,8 @@ def rewritten_in_place(name: str, parent: int, data: bytes, bits: int) -> bool:
                 _fill(file, was)
             raise
         mode = stat.S_IMODE(found.st_mode) & bits
-        if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:  # a write takes set-user-id bits away
-            with suppress(PermissionError):  # it is another user's
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:  # a write removes set-user-id bits
+            with suppress(PermissionError):  # the file belongs to another user
                 os.fchmod(descriptor, mode)
     return True
 

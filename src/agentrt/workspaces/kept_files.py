@@ -1,4 +1,4 @@
-"""`KeptFiles`: the files of a workspace as they were after an event, and what changed between two."""
+"""`KeptFiles`: the files of a workspace as they were after an event, and the changes between two events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .tree_listing import Stored
 from .trees import Trees
 
 LISTED = 10_000
-"""Entries and changes that are listed."""
+"""Maximum number of entries or changes listed."""
 
 _STATUS: dict[str, Literal["added", "modified", "deleted"]] = {"A": "added", "D": "deleted"}
 _BACK: dict[str, Literal["added", "modified", "deleted"]] = {"A": "deleted", "D": "added"}
@@ -22,13 +22,13 @@ _TYPES: dict[str, Literal["directory", "link", "other"]] = {"04": "directory", "
 
 
 class KeptFiles:
-    """Those of one conversation. All raise `WorkspaceError`; `no-checkpoint` where the files were not kept."""
+    """The kept files of one conversation. All methods raise `WorkspaceError`: `no-checkpoint` if none were kept."""
 
     def __init__(self, trees: Trees, history: Callable[[], Awaitable[FileHistory]]) -> None:
         self._trees, self._history = trees, history
 
     async def list(self, path: str, at: int) -> FileList:
-        """What was in a directory after an event; the times are that of the tree."""
+        """Return the entries of a directory after an event; their times are that of the tree."""
         here = "/".join(parts_of(path))
         moment = _there((await self._history()).at(at), at)
         entries = [_entry(one, here, moment) for one in await self._trees.listing(moment.tree, here)]
@@ -36,11 +36,11 @@ class KeptFiles:
         return FileList(path=path, items=tuple(entries[:LISTED]), truncated=len(entries) > LISTED)
 
     async def read(self, path: str, at: int) -> bytes:
-        """A file as it was after an event."""
+        """Return a file as it was after an event."""
         return await self._trees.read(_there((await self._history()).at(at), at).tree, "/".join(parts_of(path)))
 
     async def changes(self, since: int, until: int) -> FileChanges:
-        """Which files were not the same, and who changed them."""
+        """Return the files that differ between two events, and who changed them."""
         first, last = sorted((since, until))
         moments, words = await self._between(first, last), _STATUS if since <= until else _BACK
         pairs = [(one.tree, other.tree) for one, other in pairwise(moments)]
@@ -60,7 +60,7 @@ class KeptFiles:
         return FileChanges(since=since, until=until, items=tuple(items[:LISTED]), truncated=len(items) > LISTED)
 
     async def diff(self, path: str, since: int, until: int) -> FileDiff:
-        """How a file, or all below a directory, differs."""
+        """Return the diff of a file, or of all files below a directory."""
         first, last = sorted((since, until))
         moments = await self._between(first, last)
         trees = (moments[0].tree, moments[-1].tree) if since <= until else (moments[-1].tree, moments[0].tree)

@@ -1,21 +1,21 @@
-"""`LeftOut`: what stood in a workspace, but is not in the tree that was kept of it: what it was is not known. Pure."""
+"""`LeftOut`: paths that stood in a workspace but are not in its tree, so their content is unknown. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 RECORD = ".agentrt/left-out"
-"""Where a tree has it: at a path of the runtime's own, of which no file is kept."""
+"""Where a tree has the record: at a path of the runtime's own, where no file of the workspace is kept."""
 
 
 class LeftOut:
-    """Paths, from the workspace on; one that ends in "/" stands for all that is below."""
+    """Paths relative to the workspace; a path that ends in "/" stands for everything below it."""
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
         self.paths = frozenset(paths)
 
     def covers(self, path: str) -> bool:
-        """Whether a file at a path may have been there."""
+        """Return whether the paths cover this one, so that a file may have been there."""
         if not self.paths:
             return False
         at = path.find("/")
@@ -29,18 +29,18 @@ class LeftOut:
         return LeftOut(self.paths | other.paths)
 
     def encoded(self) -> bytes:
-        """For a tree to have."""
+        """Return the record for a tree."""
         return "".join(f"{path}\0" for path in sorted(self.paths)).encode("utf-8", "surrogateescape")
 
 
 def decoded(data: bytes) -> LeftOut:
-    """What a tree has."""
+    """Decode the record of a tree."""
     return LeftOut(data.decode("utf-8", "surrogateescape").split("\0")[:-1])
 
 
 def ignored(listed: Iterable[str]) -> list[str]:
-    """What `git ls-files --others --ignored --directory` says, without the directories that are not ignored themselves,
-    but have nothing else in them: what is in those it names, too.
+    """Return the output of `git ls-files --others --ignored --directory` without the directories that are not ignored
+    themselves but contain only ignored paths: git also lists these paths.
     """
     ordered = sorted(listed)
     following = (*ordered[1:], "")

@@ -32,21 +32,21 @@ from .kept_files import KeptFiles
 from .streaming import close, open_archive, open_file, pieces, writer
 
 LISTED = 10_000
-"""Entries of a directory that are listed."""
+"""Maximum number of entries listed of a directory."""
 
 _WRITTEN = 1 << 20
-"""Bytes that are in memory before they are written."""
+"""Bytes that are collected in memory before they are written."""
 
 
 class LocalFiles:
     """The files below a directory of this machine; nothing outside of it is reached."""
 
     def __init__(self, root: str, kept: KeptFiles | None = None) -> None:
-        """`kept` has them as they were."""
+        """`kept` has the earlier versions of the files."""
         self._root, self._tree, self._kept = root, Beneath(root), kept
 
     async def ask(self, question: Question) -> Found:
-        """The reply to a question. Raises `WorkspaceError`."""
+        """Return the reply to a question. Raises `WorkspaceError`."""
         match question:
             case ListFiles(path=path, at=int(at)):
                 return await self._then.list(path, at)
@@ -66,7 +66,7 @@ class LocalFiles:
                 assert_never(question)
 
     async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
-        """Bytes, in pieces. Raises `WorkspaceError`."""
+        """Yield bytes, in pieces. Raises `WorkspaceError`."""
         if isinstance(wanted, ReadFile) and wanted.at is not None:
             yield await self._then.read(wanted.path, wanted.at)
             return
@@ -86,20 +86,20 @@ class LocalFiles:
         return self._kept
 
     async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
-        """Have what a source gives take the place of a file, once all of it is there. Raises `WorkspaceError`."""
+        """Replace a file with the bytes of a source, once all of them have arrived. Raises `WorkspaceError`."""
         return (await self.store(wanted.path, source()))[0]
 
     async def store(self, path: str, given: AsyncIterator[bytes], most: int = sys.maxsize) -> tuple[FileEntry, bool]:
-        """Write a file of at most so many bytes; what stands there now, and whether something stood there before.
+        """Write a file of at most `most` bytes; return its entry, and whether something was there before.
 
-        Directories on the way are made; a link is replaced, not followed. Raises `WorkspaceError`.
+        Missing directories are made; a link is replaced, not followed. Raises `WorkspaceError`.
         """
         tree = self._tree
         replaced = await anyio.to_thread.run_sync(tree.exists, path)
         writing = tree.replacing(path)
         file = writer(await anyio.to_thread.run_sync(writing.__enter__))
         asking = True
-        """Whether a failure is that of whoever gives the pieces."""
+        """Whether an exception comes from `given`."""
         try:
             size, parts, waiting = 0, list[bytes](), 0
             async for piece in given:

@@ -1,4 +1,4 @@
-"""`Pipes`: pipes in a workspace that are named as git's own files are. Git opens those, and would wait for a writer."""
+"""`Pipes`: handles pipes in a workspace that have the names of git's own files. Git would wait for a writer to them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import anyio.to_thread
 READ_BY_GIT = frozenset({".gitattributes", ".gitignore"})
 
 FIRST_SECONDS = 0.5
-"""How long git may take before it is looked for what it may wait for."""
+"""How long git may run before the first search for pipes that it may wait for."""
 
 SECONDS = 0.05
-"""How often it is looked whether git waits for one that is known."""
+"""The interval of checks whether git waits for a known pipe."""
 
 _LOOKS = 20
-"""How often that is before it is looked for others."""
+"""Number of these checks before the next search for pipes, which is made only if none is known."""
 
 
 class Pipes:
-    """Those of one workspace."""
+    """The pipes of one workspace."""
 
     def __init__(self) -> None:
         self._known: list[str] = []
 
     @asynccontextmanager
     async def passed(self, directory: str) -> AsyncIterator[None]:
-        """While the body runs git in a directory it waits for no pipe there: it finds each empty."""
+        """Keep git, which the body runs in a directory, from waiting for pipes there: it finds each pipe empty."""
         failed: Exception | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._pass, directory)
@@ -53,7 +53,7 @@ class Pipes:
 
 
 def _below(directory: str) -> list[str]:
-    """For a thread."""
+    """Return the pipes with such names below a directory. For a thread."""
     found = ((place, name) for place, _, files in os.walk(directory) for name in READ_BY_GIT.intersection(files))
     return [path for place, name in found if _is_pipe(path := os.path.join(place, name))]
 
@@ -66,7 +66,7 @@ def _is_pipe(path: str) -> bool:
 
 
 def _ended(path: str) -> bool:
-    """Let who waits for a pipe read its end, if anyone does; whether it is still a pipe."""
+    """Let a process that waits for a pipe, if any, read the end of it; return whether it is still a pipe."""
     if not _is_pipe(path):
         return False
     with suppress(OSError):  # nobody waits: ENXIO, fifo(7)

@@ -1,8 +1,8 @@
-"""Permission rules that hold for a workspace: a document for each, in the storage, so that no agent in it writes them.
+"""Permission rules of a workspace: a document for each workspace, in the storage, where no agent can write it.
 
-The document follows the logs: a conversation's `RuleAdded` or `RuleRemoved` is logged first. Before that an intent, a
-document of its own, names the conversation. A crash between the two leaves the intent: who reads the rules meanwhile
-looks into that conversation's log, and the next runtime writes the document.
+The document follows the logs: a conversation's `RuleAdded` or `RuleRemoved` is logged first. Before that, a separate
+document, the intent, names the conversation. A crash in between leaves the intent: until the next runtime writes the
+rules document, readers of the rules also look into that conversation's log.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ RULES, INTENTS = "rules", "intents"
 """The kinds of the documents."""
 
 _Change = tuple[PermissionRule, bool]
-"""A rule, and whether it is added, or taken back."""
+"""A rule, and whether it is added; otherwise it is removed."""
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
 class ProjectRule(PermissionRule, frozen=True, omit_defaults=True):
-    """A rule of a workspace, and the event that added it: "" and 0 when that was no conversation."""
+    """A rule of a workspace, and the event that added it: "" and 0 if no conversation added it."""
 
     conversation: str = ""
     seq: int = 0
@@ -51,7 +51,7 @@ class ProjectRules(msgspec.Struct, frozen=True):
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """A conversation may log rules of a workspace after its event `after`."""
+    """The note that a conversation may log rules of a workspace after its event `after`."""
 
     workspace: str
     conversation: str
@@ -60,9 +60,10 @@ class Intent(msgspec.Struct, frozen=True):
 
 
 async def project_rules(storage: Storage, workspace: str) -> tuple[PermissionRule, ...]:
-    """The rules that hold for a workspace, with those that were logged and are not in its document yet.
+    """Return the rules of a workspace, including those that were logged and are not in its document yet.
 
-    Raises `ConfigurationError` for a document or a log that cannot be read: what it denies would be allowed.
+    Raises `ConfigurationError` for a document or a log that cannot be read: otherwise calls that it denies would be
+    allowed.
     """
     changes: list[_Change] = []
     async for intent in _intents(storage.shelf):
@@ -78,7 +79,7 @@ async def project_rules(storage: Storage, workspace: str) -> tuple[PermissionRul
 async def change_project_rules(
     storage: Storage, workspace: str, *, add: Iterable[PermissionRule] = (), remove: Iterable[PermissionRule] = ()
 ) -> tuple[PermissionRule, ...]:
-    """Add and take back rules, and give those that hold now. Raises `ConfigurationError`."""
+    """Remove and add rules, and return the rules that hold now. Raises `ConfigurationError`."""
     async for intent in _intents(storage.shelf):
         if intent.workspace == workspace:
             await _recover(storage, intent)
@@ -88,7 +89,9 @@ async def change_project_rules(
 
 
 async def recover_project_rules(storage: Storage) -> None:
-    """Write into all workspaces' documents what a crash kept from them. Raises `ConfigurationError`."""
+    """Write to the workspaces' documents the rules that a crash kept out. Raises `ConfigurationError` for an unreadable
+    intent; for an unreadable log or document it only logs a warning.
+    """
     async for intent in _intents(storage.shelf):
         try:
             await _recover(storage, intent)
@@ -102,7 +105,7 @@ async def intend(shelf: Shelf, intent: Intent) -> None:
 
 
 async def fulfil(shelf: Shelf, intent: Intent, logged: Iterable[Event]) -> None:
-    """Have the rules that were logged since hold, and forget the intent. Raises `ConfigurationError`."""
+    """Write the rules that were logged since to the document, and delete the intent. Raises `ConfigurationError`."""
     if changes := _changes(intent, logged):
         await _change(shelf, intent.workspace, changes)
     await shelf.delete(INTENTS, intent.id)
@@ -126,7 +129,10 @@ async def _recover(storage: Storage, intent: Intent) -> None:
 
 @contextmanager
 def _readable(intent: Intent) -> Iterator[None]:
-    """Pass over a conversation that is not there: nothing was logged, or it was deleted when its rules were written."""
+    """Ignore a missing conversation: it logged nothing, or it was deleted after its rules were written.
+
+    Raises `ConfigurationError` for a log that cannot be read.
+    """
     try:
         yield
     except ConversationMissing:

@@ -1,4 +1,4 @@
-"""`ReachedFiles`: the files that a tool reaches from outside of its commands' place, by absolute path."""
+"""`ReachedFiles`: the files that a tool accesses from this process, by absolute path."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .beneath import Beneath
 
 
 class ReachedFiles:
-    """All files of this machine for a workspace whose commands run on it; for a container only those that its commands
-    see, too: the workspace's. A link leads where it would lead there. With `within` only those below that directory.
-    All functions are for a thread: they block.
+    """All files of this machine, if the commands of the workspace run on it. For a container, only the files of the
+    workspace, which its commands see too; a link leads where it would lead for them. With `within`, only the files
+    below that directory. All functions are for a thread: they block.
     """
 
     def __init__(self, workspace: Workspace, within: str | None = None) -> None:
@@ -23,21 +23,21 @@ class ReachedFiles:
         self._tree = Beneath(self._root)
 
     def status(self, path: str) -> os.stat_result | None:
-        """What stands at a path, links followed; None where nothing does. Raises `ToolError`."""
+        """Return the status of what is at a path, links followed; None if nothing is. Raises `ToolError`."""
         try:
             return self._tree.status(self._below(path))
         except WorkspaceError as error:
             raise self._told(path, error) from error
 
     def real(self, path: str) -> str:
-        """The path, without links in it, of what is there. Raises `ToolError`."""
+        """Return the path, without links in it, of an existing file or directory. Raises `ToolError`."""
         try:
             return self._tree.real(self._below(path))
         except WorkspaceError as error:
             raise self._told(path, error) from error
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file. Raises `ToolError`."""
+        """Return the bytes of a file. Raises `ToolError`."""
         try:
             with self._tree.open(self._below(path)) as file:
                 return file.readall()
@@ -45,14 +45,14 @@ class ReachedFiles:
             raise self._told(path, error) from error
 
     def write(self, path: str, data: bytes) -> None:
-        """Have a file, which may be new, hold these bytes; whole or not at all. Raises `ToolError`."""
+        """Write a file, which may be new, whole or not at all. Raises `ToolError`."""
         try:
             self._tree.rewrite(self._below(path), data, bits=0o777 if self._confined else 0o7777)
         except WorkspaceError as error:
             raise self._told(path, error) from error
 
     def move(self, path: str, target: str) -> None:
-        """Have a file stand at another path, where nothing is. Raises `ToolError`."""
+        """Move a file to another path, where nothing is. Raises `ToolError`."""
         try:
             self._tree.move(self._below(path), self._below(target))
         except WorkspaceError as error:
@@ -66,8 +66,8 @@ class ReachedFiles:
             raise self._told(path, error) from error
 
     def names(self, path: str) -> list[tuple[str, bool, bool]]:
-        """What is in a directory, by name: each, whether it is a directory once links are followed, and whether it is a
-        link. Raises `ToolError`.
+        """Return the entries of a directory, sorted: each name, whether it is a directory once links are followed, and
+        whether it is a link. Raises `ToolError`.
         """
         found = []
         try:
@@ -88,7 +88,7 @@ class ReachedFiles:
         return status is not None and stat.S_ISDIR(status.st_mode)
 
     def _below(self, path: str) -> str:
-        """The path from the root on. Raises `ToolError` for one that is not below it."""
+        """Return the path relative to the root. Raises `ToolError` for a path that is not below it."""
         path = normpath(path)
         prefix = self._root.rstrip("/") + "/"
         if not f"{path}/".startswith(prefix):

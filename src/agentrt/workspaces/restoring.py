@@ -1,4 +1,4 @@
-"""Making files what they were: what is put in its place, what is removed, and what stays. For a thread."""
+"""Restores files: puts some in their place, removes some, and leaves some as they are. For a thread."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PIECE = 1 << 20
 
 
 def put(workspace: str, staging: str, changes: Sequence[Change], modes: Mapping[str, int]) -> set[str]:
-    """Make changes, each new file by a rename from `staging`; the paths that stay as they are.
+    """Apply changes, each new file by a rename from `staging`. Return the paths that stay as they are.
 
-    A path stays where something else stands than what the change begins with: somebody has changed it since. A file
-    that is not there gets its permissions from `modes`.
+    A path stays if it is not what the change begins with, because somebody has changed it since, or if it cannot be
+    changed. A file that is not there gets its permissions from `modes`.
     """
     files = _Files(workspace, modes)
     stayed, emptied = set[str](), set[str]()
@@ -41,9 +41,9 @@ def put(workspace: str, staging: str, changes: Sequence[Change], modes: Mapping[
 
 
 def staged(staging: str) -> int:
-    """Make a directory for files that are to be restored; a descriptor that holds it. Raises `OSError`.
+    """Make a directory for files that are to be restored, and return a descriptor that holds a lock on it.
 
-    A workspace that is not there is made.
+    A workspace that is not there is made. Raises `OSError`.
     """
     os.makedirs(os.path.dirname(staging), exist_ok=True)
     os.mkdir(staging, 0o700)
@@ -53,14 +53,14 @@ def staged(staging: str) -> int:
 
 
 def remove_staging(staging: str, held: int | None) -> None:
-    """Remove what is left there, and let it go."""
+    """Remove the staging directory, and release its lock."""
     shutil.rmtree(staging, ignore_errors=True)
     if held is not None:
         os.close(held)
 
 
 def sweep(workspace: str) -> None:
-    """Remove what a restore left there whose process was killed: nobody holds it."""
+    """Remove the staging directories of restores whose process was killed: nobody holds their locks."""
     with suppress(OSError), os.scandir(workspace) as entries:
         for entry in entries:
             if not (entry.name.startswith(STAGING) and entry.is_dir(follow_symlinks=False)):
@@ -70,7 +70,7 @@ def sweep(workspace: str) -> None:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(entry.path, ignore_errors=True)
             except BlockingIOError:
-                continue  # another one restores files there
+                continue  # another process is restoring files there
             finally:
                 os.close(held)
 
@@ -83,7 +83,7 @@ class _Files:
         self._root, self._beneath = os.path.realpath(workspace), Beneath(workspace)
 
     def remove(self, change: Change) -> bool:
-        """Remove a file that is as the change begins; whether it is gone."""
+        """Remove a file if it is as the change begins; return whether it is gone."""
         status = self._status(change.path)
         if status is None:
             return True
@@ -95,7 +95,7 @@ class _Files:
         return False
 
     def put(self, staged: str, change: Change) -> bool:
-        """Have a staged file take the place of what the change begins with; whether it did."""
+        """Put a staged file in place of what the change begins with; return whether that was done."""
         status = self._status(change.path)
         if status is not None and stat.S_ISDIR(status.st_mode) and _removed_empty(f"{self._root}/{change.path}"):
             status = None
@@ -116,14 +116,14 @@ class _Files:
         return True
 
     def _status(self, path: str) -> os.stat_result | None:
-        """What stands at a path; None where nothing does."""
+        """Return the status of what is at a path; None if nothing is."""
         try:
             return os.lstat(f"{self._root}/{path}")
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def _is_as_kept(self, change: Change, status: os.stat_result) -> bool:
-        """Whether a path has what was kept of it, and no link is on the way there."""
+        """Return whether a path has its kept content and mode, and no link is on the way there."""
         path = f"{self._root}/{change.path}"
         above = os.path.dirname(path)
         if os.path.realpath(above) != above:
@@ -135,7 +135,7 @@ class _Files:
 
 
 def _removed_empty(directory: str) -> bool:
-    """Remove a directory that has nothing but empty ones in it; whether it had."""
+    """Remove a directory that contains only empty directories; return whether it was removed."""
     for place, _, files in os.walk(directory, topdown=False):
         if files:
             return False
@@ -147,12 +147,12 @@ def _removed_empty(directory: str) -> bool:
 
 
 def _mode(mode: int, wanted: str) -> int:
-    """Permissions, executable as they are to be for those who may read."""
+    """Return permissions that are executable if `wanted` is, for those who may read."""
     return (mode & ~0o111) | ((mode & 0o444) >> 2 if wanted == "100755" else 0)
 
 
 def _mode_of(status: os.stat_result) -> str:
-    """The mode of a file in a tree (git's index-format.adoc)."""
+    """Return the mode that a file has in a tree (git's index-format.adoc)."""
     if stat.S_ISLNK(status.st_mode):
         return "120000"
     if not stat.S_ISREG(status.st_mode):
@@ -161,7 +161,7 @@ def _mode_of(status: os.stat_result) -> str:
 
 
 def _blob(path: str, status: os.stat_result) -> str:
-    """The id of the blob that a file or a link is. Raises `OSError`."""
+    """Return the blob id of a file or a link; "" for anything else. Raises `OSError`."""
     if stat.S_ISLNK(status.st_mode):
         target = os.fsencode(os.readlink(path))
         return sha1(b"blob %d\0%b" % (len(target), target), usedforsecurity=False).hexdigest()

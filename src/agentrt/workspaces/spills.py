@@ -1,7 +1,7 @@
-"""`Spills`: files with what a model is not shown of results, where its own tools can read them.
+"""`Spills`: files with the results that the model sees only in part, where the agent's tools can read them.
 
-On this machine they are in a temporary directory. Commands in a container see nothing but the workspace: there they are
-in its `.agentrt/results`, which git is told to ignore, and which no link takes out of the workspace.
+For a local workspace they are in a temporary directory. Commands in a container see only the workspace, so there they
+are in its `.agentrt/results`. Git is told to ignore this directory, and no link can lead it out of the workspace.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..specs import DockerWorkspace, Workspace
 from .reached import ReachedFiles
 
 MOST = 20
-"""Files of one tool that are there at once; the oldest go first."""
+"""Maximum number of files of one tool; the oldest are removed first."""
 
 _IGNORE = b"*\n"
-"""For git (gitignore(5)): a directory that ignores itself."""
+"""The `.gitignore` (gitignore(5)) of a directory that ignores itself."""
 
 _NO_NAME = re.compile(r"[^\w-]", re.ASCII)
 
@@ -40,7 +40,7 @@ class Spills:
         self._count = 0
 
     async def keep(self, text: str) -> str | None:
-        """Write a text, and give its path; None where it cannot be written."""
+        """Write a text and return the file's path; None if it cannot be written."""
         try:
             return await anyio.to_thread.run_sync(self._keep, text.encode("utf-8", "replace"))
         except (ToolError, OSError):

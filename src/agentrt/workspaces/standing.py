@@ -1,4 +1,4 @@
-"""What stands at paths that git has listed: what can be kept of it, and what cannot. For a thread."""
+"""`standing`: sorts paths that git has listed into those that can be kept and those that cannot. For a thread."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import msgspec
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Paths of a directory, as they are."""
+    """Paths of a directory, by what is there now."""
 
     files: tuple[str, ...] = ()
     """Files and links."""
     gone: tuple[str, ...] = ()
-    """Where none stand any more."""
+    """Paths without a file or link any more."""
     repositories: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     """What cannot be kept: it may not be read, git refuses its name, or it is neither a file nor a link."""
     modes: dict[str, int] = {}
-    """The permissions of the files that have others than new ones get."""
+    """The permissions of files, where they differ from those of new files."""
 
 
 def standing(directory: str, listed: Iterable[str]) -> Standing:
-    """What stands there; a repository is listed with "/" at its end."""
+    """Return the listed paths by what is there now. Git lists a repository with "/" at the end."""
     files, gone, repositories, left_out = list[str](), list[str](), list[str](), list[str]()
     modes, above, mask = dict[str, int](), _Above(directory), _mask()
     for path in listed:
@@ -51,13 +51,13 @@ def standing(directory: str, listed: Iterable[str]) -> Standing:
 
 
 class _Above:
-    """Whether links are on the way to a path: what is behind those is not of this directory."""
+    """Checks for links on the way to a path: what is behind a link does not belong to this directory."""
 
     def __init__(self, directory: str) -> None:
         self._directory, self._plain = directory, {"": True}
 
     def is_plain(self, path: str) -> bool:
-        """Whether there are none above it."""
+        """Return whether no directory above a path is a link."""
         above = path.rpartition("/")[0]
         if above not in self._plain:
             self._plain[above] = self.is_plain(above) and not os.path.islink(f"{self._directory}/{above}")
@@ -71,11 +71,11 @@ def _can_be_kept(place: str, path: str, status: os.stat_result) -> bool:
 
 
 def _is_refused(path: str) -> bool:
-    """Whether git takes no file of this name, whatever it is: verify_path() in its read-cache.c."""
+    """Return whether git refuses any file of this name: verify_path() in its read-cache.c."""
     return any(part.lower() == ".git" for part in path.split("/"))
 
 
 def _mask() -> int:
-    """The permissions that new files do not get: umask(2), which can only be asked for by setting it."""
+    """Return the umask, from /proc, because umask(2) only returns it by setting another."""
     with open("/proc/self/status") as status:
         return next((int(line.split()[1], 8) for line in status if line.startswith("Umask:")), 0o022)

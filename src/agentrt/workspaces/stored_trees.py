@@ -1,4 +1,4 @@
-"""`StoredTrees`: what is in the trees of a store, and how they differ."""
+"""`StoredTrees`: the contents of the trees in a store, and their differences."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from .tree_listing import Change, Stored, parsed_changes, parsed_listing
 from .tree_store import TreeStore, excluding
 
 OURS = ".agentrt"
-"""What the runtime itself puts into a workspace, and what a tree has of its own."""
+"""The directory for the runtime's own files: in a workspace, and in a tree."""
 
 AT_ONCE = 20
-"""Pairs of trees that git is asked about at once."""
+"""Maximum number of pairs of trees for one git command."""
 
 _MOST_RECORDS = 50
-"""What is left out of a tree is remembered for as many."""
+"""Maximum number of records of left-out paths that are kept in memory."""
 
 
 class StoredTrees:
-    """Those of one store. All raise `WorkspaceError`."""
+    """The trees of one store. All methods raise `WorkspaceError`."""
 
     def __init__(self, store: TreeStore) -> None:
         self._store = store
         self._records = dict[str, LeftOut]()
 
     async def changes(self, before: str, after: str) -> list[Change]:
-        """What is not the same in two trees, by path."""
+        """Return the differences of two trees, by path, as far as both are known."""
         return (await self.steps([(before, after)]))[0]
 
     async def steps(self, pairs: Sequence[tuple[str, str]]) -> list[list[Change]]:
-        """What is not the same in each pair of trees, as far as it is known of both."""
+        """Return the differences of each pair of trees, without paths that were left out of either."""
         trees = list(dict.fromkeys(tree for pair in pairs for tree in pair))
         unknown = dict(zip(trees, await self.left_out(trees), strict=True))
         steps = await self._differences(pairs)
@@ -43,7 +43,7 @@ class StoredTrees:
         ]
 
     async def left_out(self, trees: Sequence[str]) -> list[LeftOut]:
-        """What stood in the workspace, but is not in each of the trees."""
+        """Return for each tree what stood in the workspace but is not in the tree."""
         given = "".join(f"{tree}:{RECORD}\n" for tree in trees).encode()
         said = await self._store.git("cat-file", "--batch-check=%(objectname)", given=given)
         blobs = ["" if line.endswith(" missing") else line for line in said.output.decode().split("\n")[:-1]]
@@ -57,7 +57,7 @@ class StoredTrees:
         return self._records[blob]
 
     async def _differences(self, pairs: Sequence[tuple[str, str]]) -> list[list[Change]]:
-        """What is not the same in each pair of trees, also where it is not known what was there."""
+        """Return the differences of each pair of trees, including paths that were left out of one."""
         wanted = list(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]))
         if not wanted:
             return [[] for _ in pairs]
@@ -71,21 +71,21 @@ class StoredTrees:
         return [found.get(pair, []) for pair in pairs]
 
     async def listing(self, tree: str, path: str = "") -> list[Stored]:
-        """What is in a directory of a tree."""
+        """Return the entries of a directory in a tree."""
         said = await self._store.git("ls-tree", "-z", "--long", f"{tree}:{path}", check=False)
         if said.code:
             raise WorkspaceError("not-a-directory", f"{path!r} was none then")
         return [one for one in parsed_listing(said.output) if path or one.name != OURS]
 
     async def diff(self, before: str, after: str, path: str = "", most: int = 4 << 20) -> tuple[str, bool]:
-        """The unified diff of two trees at or below a path, and whether it was cut."""
+        """Return the unified diff of two trees at or below a path, and whether it was cut."""
         options = ("--no-color", "--no-ext-diff", "--no-textconv", "--find-renames")
         where = (f":(top,literal){path}" if path else ".", *excluding([OURS]))
         said = await self._store.git("diff", *options, before, after, "--", *where, most=most)
         return said.output.decode("utf-8", "replace"), said.cut
 
     async def read(self, tree: str, path: str, most: int = 64 << 20) -> bytes:
-        """A file of a tree, of a link where it leads."""
+        """Return the bytes of a file in a tree; for a link, its target."""
         said = await self._store.git("cat-file", "blob", f"{tree}:{path}", check=False, most=most)
         if said.cut:
             raise WorkspaceError("file-too-large", path)

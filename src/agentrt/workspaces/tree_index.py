@@ -1,4 +1,4 @@
-"""`TreeIndex`: an index of git for the files of a workspace, or of a repository in it, which follows them."""
+"""`TreeIndex`: a git index that follows the files of a workspace, or of a repository in it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .tree_limits import Most, check_size, is_little
 from .tree_store import Settings, TreeStore, entries, excluding
 
 STAGING = ".agentrt-restoring-"
-"""What the names begin with of directories in which files stand before they are restored."""
+"""Prefix of the names of directories that hold files which are about to be restored."""
 
 _CLOSED = re.compile(r"^warning: could not open directory '(.*?)/?': ", re.MULTILINE)
 
 
 class Followed(msgspec.Struct, frozen=True):
-    """How an index was brought up to date: what is known of the workspace by then, and what was found."""
+    """The result of bringing an index up to date: the settings afterwards, and what was found."""
 
     settings: Settings
     changed: bool
@@ -32,16 +32,18 @@ class Followed(msgspec.Struct, frozen=True):
     kept: frozenset[str] = frozenset()
     """The paths that were read."""
     failed: str = ""
-    """Why nothing was kept, such as a file that was gone when it was to be read."""
+    """Why the index could not be updated, for example because a file was gone when it was to be read."""
 
 
 class TreeIndex:
-    """That of one of them; all paths are from the workspace on, but those that git is given."""
+    """The index of a workspace or of a repository in it. Paths are relative to the workspace, except those for git."""
 
     def __init__(
         self, store: TreeStore, workspace: str, below: str | None, nested: Iterable[str], apart: Sequence[str]
     ) -> None:
-        """`below` is where the repository is. Left alone are those that are `nested`, and what is `apart`."""
+        """`below` is the path of the repository; None: the workspace itself. Repositories that are `nested` in it and
+        the paths `apart` are left alone.
+        """
         self._store, self._prefix = store, f"{below}/" if below else ""
         self._index = store.index_of(below) if below else store.index
         self._tree = f"{workspace}/{below}" if below else workspace
@@ -50,7 +52,7 @@ class TreeIndex:
         self._specs = [".", *excluding(one for one in without if one), *staging]
 
     async def follow(self, settings: Settings, most: Most) -> Followed:
-        """Bring it up to date. Raises `WorkspaceError` where there is too much."""
+        """Bring the index up to date. Raises `WorkspaceError` if a limit is exceeded."""
         if await anyio.to_thread.run_sync(entries, self._index) > most.files:
             raise WorkspaceError("too-many-files", f"{self._tree} has more than {most.files:,}")
         hidden, (listed, closed) = await self._seen(settings)
@@ -77,15 +79,15 @@ class TreeIndex:
         return tuple(f"{self._prefix}{path}" for path in paths)
 
     async def _seen(self, settings: Settings) -> tuple[list[str], tuple[list[str], list[str]]]:
-        """What is ignored and left out, and what git lists, after that: what is ignored may be another thing meanwhile.
+        """Return the ignored paths that are left out, and then what git lists. A path in neither did not exist.
 
-        It is to be asked for again once the files were read. What is in neither was not there.
+        Ask for the ignored paths again once the files were read, because other files may be ignored by then.
         """
         hidden = [] if settings.ignored else await self._ignored()
         return hidden, await self._listed("--others", "--modified", *_not_ignored(settings.ignored))
 
     async def _listed(self, *options: str) -> tuple[list[str], list[str]]:
-        """What git lists, and the directories that may not be read."""
+        """Return what git lists, and the directories that may not be read."""
         given = ("ls-files", "-z", *options, "--", *self._specs)
         said = await self._store.git(*given, index=self._index, tree=self._tree)
         closed = _CLOSED.findall(said.errors.decode("utf-8", "surrogateescape"))
@@ -99,7 +101,9 @@ class TreeIndex:
         return ignored(listed)
 
     async def _update(self, found: Standing) -> str:
-        """Have it read files, and forget others; why it could not, such as that one of them is not there any more."""
+        """Have the index read files and forget others. Return the reason if that failed, for example because a file is
+        gone; otherwise "".
+        """
         for paths, options in (((*found.gone, *found.left_out), _REMOVING), (found.files, _ADDING)):
             if not paths:
                 continue

@@ -1,4 +1,4 @@
-"""How many files of a workspace are kept, and how much of what is ignored. For a thread, as all here reads the disk."""
+"""Limits for the files kept of a workspace, and for its ignored files. For a thread: the functions read the disk."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from ..errors import WorkspaceError
 
 
 class Most(msgspec.Struct, frozen=True):
-    """How much is kept: a workspace with more is not, and what is ignored is left out where it is more: `node_modules`,
-    what a build made.
+    """How much is kept. A larger workspace is not kept; ignored files, such as `node_modules` and build output, are
+    left out if they exceed their own limits.
     """
 
     files: int = 100_000
     bytes: int = 2 << 30
-    """Of the files that one tree adds."""
+    """Bytes of the files that one tree adds."""
     stored: int = 4 << 30
-    """Bytes that all trees together have, before they are compressed."""
+    """Bytes of all trees together, before compression."""
     ignored_files: int = 10_000
     ignored_bytes: int = 256 << 20
 
 
 def check_place(workspace: str) -> None:
-    """Raise `WorkspaceError` for a home directory, or one that holds it."""
+    """Raise `WorkspaceError` for the home directory, or a directory that contains it."""
     place, home = Path(os.path.realpath(workspace)), Path(os.path.realpath(Path.home()))
     if place == home or place in home.parents:
         raise WorkspaceError("too-many-files", f"{workspace} is a home directory, or holds one")
 
 
 def check_size(directory: str, paths: Sequence[str], most: Most, stored: int) -> int:
-    """The bytes that are stored once these files are, too. Raises `WorkspaceError` where it is too much."""
+    """Return the bytes that are stored once these files are added. Raises `WorkspaceError` if a limit is exceeded."""
     if len(paths) > most.files:
         raise WorkspaceError("too-many-files", f"{directory} has more than {most.files:,}")
     added = _bytes(directory, paths, most.bytes)
@@ -45,13 +45,13 @@ def check_size(directory: str, paths: Sequence[str], most: Most, stored: int) ->
 
 
 def is_little(directory: str, ignored: Sequence[str], most: Most) -> bool:
-    """Whether files that are ignored are kept, too."""
+    """Return whether the ignored files are few and small enough to be kept."""
     few = len(ignored) <= most.ignored_files
     return few and _bytes(directory, ignored, most.ignored_bytes) <= most.ignored_bytes
 
 
 def _bytes(directory: str, paths: Sequence[str], most: int) -> int:
-    """The bytes of files, added up until they are more than enough."""
+    """Return the total size of files; stop adding once it exceeds `most`."""
     total = 0
     for path in paths:
         try:

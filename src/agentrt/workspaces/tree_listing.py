@@ -1,4 +1,4 @@
-"""What git says of trees, read: what differs between two, and what is in a directory of one. Pure."""
+"""Parsers of git's output about trees: the differences of two trees, and the entries of a directory in one. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What becomes of a path: A, M, D, or T for another kind of file; the mode and the blob that it has then, and those
-    that it had before.
+    """A change of a path. `status` is A, M, D, or T for another kind of file; `mode` and `blob` are those after the
+    change, `old_mode` and `old_blob` those before it.
     """
 
     path: str
@@ -21,7 +21,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What stands in a directory of a tree; `size` in bytes, of a directory 0."""
+    """An entry of a directory in a tree; `size` in bytes, 0 for a directory."""
 
     name: str
     mode: str
@@ -29,7 +29,7 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 def parsed_changes(output: bytes) -> dict[tuple[str, str], list[Change]]:
-    """What `git diff-tree --raw -z --stdin` says of pairs of trees: those come before what differs in them."""
+    """Parse the output of `git diff-tree --raw -z --stdin`: each pair of trees comes before its differences."""
     found, here = dict[tuple[str, str], list[Change]](), list[Change]()
     fields = iter(_text(output).split("\0"))
     for field in fields:
@@ -44,7 +44,7 @@ def parsed_changes(output: bytes) -> dict[tuple[str, str], list[Change]]:
 
 
 def parsed_listing(output: bytes) -> Iterator[Stored]:
-    """What `git ls-tree --long -z` says."""
+    """Parse the output of `git ls-tree --long -z`."""
     for entry in _text(output).split("\0")[:-1]:
         facts, _, name = entry.partition("\t")
         mode, _, _, size = facts.split()

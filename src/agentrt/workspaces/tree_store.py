@@ -1,7 +1,7 @@
-"""`TreeStore`: a directory for git alone, with objects, indexes and a configuration of its own; and git in it.
+"""`TreeStore`: a git directory with its own objects, indexes and configuration, and the git commands that run in it.
 
-Nothing of a workspace's own repository is read, written or run: the configuration here knows no filter, hook or
-conversion, and its attributes come before those of the workspace (gitattributes(5)).
+Nothing of a workspace's own repository is read, written or run: the configuration here has no filter, hook or
+conversion, and its attributes take precedence over those of the workspace (gitattributes(5)).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..sandboxes.programs import Printed, printed
 from .pipes import Pipes
 
 SECONDS = 120.0
-"""How long git may take: the first tree has all files to read."""
+"""Time limit of a git command, which for the first tree reads all files."""
 
 OUTPUT = 64 << 20
-"""Bytes of its answer that are taken."""
+"""Maximum number of bytes of git's output."""
 
 _CONFIG = """\
 [core]
@@ -58,10 +58,10 @@ _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_TERMINAL_PROMPT": "0",
-    # an object that is not there may be promised by a remote, and a remote's URL may name a program
+    # a missing object may be promised by a remote, and a remote's URL may name a program
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
-    # mallopt(3): `update-index` would give memory back to the system after each file, and take it again
+    # mallopt(3): otherwise `update-index` returns memory to the system after each file, and takes it again
     "MALLOC_TOP_PAD_": str(8 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
 }
@@ -69,43 +69,43 @@ _ENVIRONMENT = {
 
 _MODES = "modes"
 _NO_FILES = "nothing"
-"""A directory of the store without files: where git runs that has nothing to do with those of the workspace."""
+"""An empty directory of the store, in which git runs if it does not need the files of the workspace."""
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What was found out about the workspace when trees were kept."""
+    """What is known about the workspace from the trees kept so far."""
 
     ignored: bool = True
-    """Whether what is ignored is kept."""
+    """Whether ignored files are kept."""
     nested: tuple[str, ...] = ()
-    """The repositories in it of which the files are kept."""
+    """The repositories in the workspace whose files are kept."""
     others: tuple[str, ...] = ()
-    """The other ones, which are left out for good."""
+    """The other repositories, which are left out for good."""
     stored: int = 0
-    """Bytes of the files that were kept so far, as often as they changed."""
+    """Bytes of the files kept so far; a file counts again each time it changes."""
 
 
 class TreeStore:
-    """One such directory, for one workspace."""
+    """The git directory for one workspace."""
 
     def __init__(self, directory: str, origins: Sequence[str] = ()) -> None:
-        # absolute, since git runs elsewhere
+        # absolute, because git runs in another directory
         self._directory, self._origins = Path(os.path.abspath(directory)), [os.path.abspath(one) for one in origins]
         self._ready, self._pipes = False, Pipes()
 
     @property
     def index(self) -> str:
-        """The index of the workspace."""
+        """The path of the workspace's index."""
         return str(self._directory / "index")
 
     def index_of(self, name: str) -> str:
-        """Another index, such as that of a nested repository."""
+        """Return the path of another index, such as that of a nested repository."""
         return str(self._directory / "indexes" / sha256(name.encode("utf-8", "surrogateescape")).hexdigest())
 
     async def prepare(self, *, writes: bool = False) -> Settings | None:
-        """See that it is there; for the one who writes, that it is not held by a git that died.
+        """Set up the directory; with `writes`, also remove the locks of a git that died.
 
-        What was noted of the workspace, if it was. Raises `WorkspaceError`.
+        Return the saved settings; None if there are none. Raises `WorkspaceError`.
         """
         try:
             if writes:
@@ -117,7 +117,7 @@ class TreeStore:
         return settings
 
     async def note(self, settings: Settings) -> None:
-        """Note something of the workspace."""
+        """Save the settings."""
         await anyio.to_thread.run_sync(self._write, "settings.json", msgspec.json.encode(settings))
 
     async def git(
@@ -129,7 +129,9 @@ class TreeStore:
         check: bool = True,
         most: int = OUTPUT,
     ) -> Printed:
-        """What git says, of another index, or of a directory with files where one is given. Raises `WorkspaceError`."""
+        """Run git and return its output. `index` replaces the workspace's index; `tree` is the directory of the files,
+        if the command needs them. Raises `WorkspaceError`.
+        """
         if not self._ready:
             await self.prepare()
         place = tree or str(self._directory / _NO_FILES)
@@ -169,11 +171,11 @@ class TreeStore:
         return said
 
     async def modes(self) -> dict[str, int]:
-        """The permissions that were noted, by path; also by those that this store goes on from."""
+        """Return the saved permissions, by path; if this store has none, those of the stores that it continues."""
         return await anyio.to_thread.run_sync(self._modes)
 
     async def note_modes(self, modes: Mapping[str, int]) -> None:
-        """Note permissions, in place of all that were noted."""
+        """Save permissions in place of all that were saved."""
         data = "".join(f"{mode:o} {path}\0" for path, mode in modes.items()).encode("utf-8", "surrogateescape")
         await anyio.to_thread.run_sync(self._write, _MODES, data)
 
@@ -198,7 +200,7 @@ class TreeStore:
         return None
 
     def _unlock(self) -> None:
-        """Remove what a git leaves that was killed."""
+        """Remove what a killed git has left."""
         for lock in (*self._directory.glob("*.lock"), *self._directory.glob("indexes/*.lock")):
             lock.unlink(missing_ok=True)
         for left in self._directory.glob("objects/tmp_objdir-*"):
@@ -215,19 +217,19 @@ class TreeStore:
 
 
 def entries(index: str) -> int:
-    """How many files an index has (git's index-format.adoc); 0 where there is none. For a thread."""
+    """Return the number of files in an index (git's index-format.adoc); 0 if there is none. For a thread."""
     with suppress(OSError), open(index, "rb") as file:
         return int.from_bytes(file.read(12)[8:])
     return 0
 
 
 def _alternates(directory: str) -> list[str]:
-    """Those of another store: git follows only five of them one after the other."""
+    """Return the alternates of another store. They are listed here because git follows only a chain of five."""
     with suppress(OSError):
         return Path(directory, "objects/info/alternates").read_text().splitlines()
     return []
 
 
 def excluding(paths: Iterable[str]) -> list[str]:
-    """Pathspecs that leave directories out, from the top of the work tree on."""
+    """Return pathspecs that exclude directories, by their paths relative to the top of the work tree."""
     return [f":(exclude,top,literal){path}" for path in paths]

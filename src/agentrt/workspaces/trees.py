@@ -1,7 +1,7 @@
-"""`Trees`: a workspace's files as they were, kept as trees of git in a store of their own.
+"""`Trees`: versions of a workspace's files, kept as git trees in a separate store.
 
-What a repository ignores is kept too, unless that is much, and so are the files of nested repositories. Not kept are
-`.git` itself, empty directories, times, owners, and what is neither a file nor a link.
+Ignored files are kept too, unless there are too many, and so are the files of nested repositories. `.git`, empty
+directories, times, owners, and what is neither a file nor a link are not kept.
 """
 
 from __future__ import annotations
@@ -28,29 +28,30 @@ from .tree_listing import Change
 from .tree_store import Settings, TreeStore, entries
 
 MOST_NESTED = 20
-"""Repositories within the workspace whose files are kept; the others are left out."""
+"""Maximum number of repositories within the workspace whose files are kept; the others are left out."""
 
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-"""The tree without files, which git knows."""
+"""The tree without files; git knows it without storing it."""
 
 MOST_NAMED = 100
-"""Paths that are named of what is not in a tree."""
+"""Maximum number of paths named that are not in a tree."""
 
 _ROUNDS = 8
-"""How often a tree is begun anew since another repository was found in the workspace, or a file that was listed was not
-there any more."""
+"""Maximum number of attempts to write a tree. An attempt starts over if it finds another repository in the workspace,
+if a listed file is gone, or if the ignored files turn out to be too many."""
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A tree, and what is not in it: directories, files and kinds of files, in words."""
+    """A tree, and a description of what is not in it: directories, files and kinds of files."""
 
     tree: str
     left_out: tuple[str, ...] = ()
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """The tree of the files before, the paths that were restored, and those that were left as they are; of which
-    `unknown` are those of which it is not known what they were, or who has changed them.
+    """The tree of the files before the restore, the paths that were restored, and those that were left as they are.
+
+    `unknown` are the paths among `left` of which the earlier content, or who has changed them, is not known.
     """
 
     before: str
@@ -60,7 +61,7 @@ class Restored(msgspec.Struct, frozen=True):
 
 
 class Trees(StoredTrees):
-    """The trees of one workspace; calls wait for one another."""
+    """The trees of one workspace. Calls that keep or restore files wait for each other."""
 
     def __init__(
         self,
@@ -71,8 +72,8 @@ class Trees(StoredTrees):
         apart_from: Sequence[str] = (),
         most: Most = Most(),
     ) -> None:
-        """`origins` are the directories of those that this one goes on from: their trees are there, too. What is at or
-        below the paths `apart_from` is left alone.
+        """`origins` are the directories of the stores that this one continues: their trees are available, too. What is
+        at or below the paths `apart_from` is left alone.
         """
         super().__init__(TreeStore(directory, origins))
         self._workspace, self._most = workspace, most
@@ -86,13 +87,13 @@ class Trees(StoredTrees):
         self._last: Kept | None = None
         self._left_out: frozenset[str] | None = None
         self._mark: bytes | None = None
-        """The fingerprint of the files that the last tree has, at the least."""
+        """The fingerprint from just before the last tree was made: while it still holds, so does the tree."""
         self._lock = anyio.Lock()
 
     async def keep(self) -> Kept:
-        """The tree of the files as they are now; of a workspace that was removed, the one without files.
+        """Return the tree of the files as they are now; for a workspace that was removed, the tree without files.
 
-        Raises `WorkspaceError`: there are too many, or git is not there.
+        Raises `WorkspaceError`, for example if there are too many files or git is not installed.
         """
         if self._within is not None:
             raise WorkspaceError("too-many-files", f"{self._workspace} is in {self._within}, which no agent works on")
@@ -106,7 +107,7 @@ class Trees(StoredTrees):
                 return Kept(EMPTY)
 
     def _is_removed(self) -> bool:
-        """Whether the workspace was there, and is not any more. For a thread."""
+        """Return whether the workspace has existed and is gone. For a thread."""
         return os.path.exists(self._store.index) and not os.path.isdir(self._workspace)
 
     async def _kept(self) -> Kept:
@@ -119,7 +120,7 @@ class Trees(StoredTrees):
         return self._last
 
     async def _now(self, settings: Settings) -> Kept:
-        """The tree of the files, whatever they were before."""
+        """Return the tree of the files after bringing all indexes up to date."""
         failed = ""
         for _ in range(_ROUNDS):
             nested = await anyio.to_thread.run_sync(_still, self._workspace, settings.nested)
@@ -140,11 +141,13 @@ class Trees(StoredTrees):
         raise WorkspaceError("git-failed", failed or "repositories come and go in the workspace")
 
     async def changed_since(self, moment: int) -> bool:
-        """Whether any file may have changed since a moment, in nanoseconds."""
+        """Return whether any file may have changed since a moment, in nanoseconds."""
         return await anyio.to_thread.run_sync(changed_since, self._workspace, moment, self._apart)
 
     def own(self, paths: Iterable[str]) -> tuple[str, ...] | None:
-        """Paths as a tree has them, once links are followed; None where one is not in the workspace. For a thread."""
+        """Return the paths as a tree names them; for a link, its own path and the path that it leads to. None if one of
+        these is not in the workspace. For a thread.
+        """
         root, found = os.path.realpath(self._workspace), set[str]()
         for path in paths:
             place = os.path.join(self._workspace, os.path.expanduser(path))
@@ -156,7 +159,7 @@ class Trees(StoredTrees):
         return tuple(sorted(found))
 
     async def restore_copy(self, copy: str, target: str) -> None:
-        """Make the files of a copy of the workspace what they were in a tree. Raises `WorkspaceError`."""
+        """Restore the files of a copy of the workspace to those of a tree. Raises `WorkspaceError`."""
         directory = f"{self._directory}/copies/{uuid4().hex}"
         trees = Trees(directory, copy, (self._directory,), apart_from=self.apart_from, most=self._most)
         try:
@@ -166,12 +169,13 @@ class Trees(StoredTrees):
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, directory, ignore_errors=True))
 
     async def restore(self, target: str, theirs: Iterable[Change] = (), through: Sequence[str] = ()) -> Restored:
-        """Make the files what they were in a tree, but for those that others have changed since: they become what
-        those made of them last. Raises `WorkspaceError`.
+        """Restore the files to those of a tree. Files that others have changed since become what these have made of
+        them last (`theirs`). Raises `WorkspaceError`.
 
-        A file that was left out of the tree, or of one of those `through` which the files went since, stays as it is:
-        what it was is not known. The files as they are now are kept first, and a file that is not as it was kept stays,
-        too: so nothing is lost. Each file is put in its place whole. A workspace that was removed is made again.
+        A file that was left out of the tree, of one of the trees in between (`through`) or of the current one stays as
+        it is, because it is not known what it was. The current files are kept first, and a file that differs from its
+        kept version stays, too, so nothing is lost. Each file is put in its place whole. A workspace that was removed
+        is made again.
         """
         before = (await self.keep()).tree
         async with self._lock:
@@ -190,7 +194,7 @@ class Trees(StoredTrees):
         return Restored(before, done, tuple(sorted(left)), tuple(sorted(hidden)))
 
     async def _with_theirs(self, target: str, theirs: Iterable[Change]) -> str:
-        """A tree with what others have made of their files."""
+        """Return the tree `target` with the last version of each file in `theirs`."""
         last = {change.path: change for change in theirs}
         if not last:
             return target
@@ -202,7 +206,9 @@ class Trees(StoredTrees):
         return await self._tree(index)
 
     async def _put(self, tree: str, changes: Sequence[Change]) -> set[str]:
-        """Make changes, each file from a copy beside them; the paths that are not as they were kept, and stay."""
+        """Apply changes, each new file from a copy in the workspace; return the paths that stay because they are not as
+        they were kept.
+        """
         staging = f"{self._workspace}/{STAGING}{uuid4().hex}"
         held: int | None = None
         try:
@@ -249,7 +255,7 @@ class Trees(StoredTrees):
         return (await self._store.git("write-tree", index=index)).output.decode().strip()
 
     async def _composed(self, settings: Settings, left_out: frozenset[str], changed: bool) -> Kept:
-        """The tree of the workspace with those of the repositories in it, and with what it does not have."""
+        """Return the tree of the workspace, with those of the repositories in it and the record of what is left out."""
         left_out |= {f"{path}/" for path in settings.others}
         if self._last is not None and not changed and left_out == self._left_out:
             return self._last
@@ -272,7 +278,7 @@ class Trees(StoredTrees):
 
 
 def _words(settings: Settings, left_out: frozenset[str]) -> tuple[str, ...]:
-    """What is not in a tree, as a person is told."""
+    """Return the description, for a person, of what is not in a tree."""
     if not settings.ignored:
         return ("what is ignored", *settings.others)[:MOST_NAMED]
     named = sorted(left_out - {f"{path}/" for path in settings.others})
@@ -280,7 +286,7 @@ def _words(settings: Settings, left_out: frozenset[str]) -> tuple[str, ...]:
 
 
 def _with(settings: Settings, found: Iterable[str]) -> Settings:
-    """With repositories that were found: the first are kept, and others are left out from then on."""
+    """Add repositories that were found: files of the first ones are kept, the others are left out from then on."""
     new = sorted(set(found) - {*settings.nested, *settings.others})
     free = max(MOST_NESTED - len(settings.nested), 0)
     nested, others = (*settings.nested, *new[:free]), (*settings.others, *new[free:])
@@ -288,5 +294,5 @@ def _with(settings: Settings, found: Iterable[str]) -> Settings:
 
 
 def _still(workspace: str, nested: Sequence[str]) -> list[str]:
-    """Those that are still repositories."""
+    """Return the paths that are still repositories."""
     return [one for one in nested if os.path.lexists(f"{workspace}/{one}/.git")]

@@ -1,4 +1,4 @@
-"""A browser: the reference's set of `browser_*` tools, and `browse` with BrowserGym's action space."""
+"""A browser: the `browser_*` tools of the OpenHands SDK, and `browse` with BrowserGym's action space."""
 
 from .browse import browse
 from .toolset import BROWSER_TOOLS

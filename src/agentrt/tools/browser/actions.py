@@ -32,13 +32,13 @@ _LINKS = """(most) => [...document.querySelectorAll('a[href]')].slice(0, most)
 
 
 class Did(msgspec.Struct, frozen=True):
-    """What an action did, in words; whether the tree of the page is shown then, and a picture of it."""
+    """The result of an action: what it did, in words, and whether to show the page's tree and a picture of it."""
 
     said: str
     tree: bool = False
     picture: bool = False
     film: bytes | None = None
-    """What was recorded, as an animated WebP."""
+    """A recording, as an animated WebP."""
 
 
 class Navigate(msgspec.Struct, frozen=True):
@@ -203,7 +203,7 @@ class StopRecording(msgspec.Struct, frozen=True):
 
 
 async def filled(text: str, session: Session, context: ToolContext) -> str:
-    """A text with the secrets that it names; no picture shows them from here on."""
+    """Replace the names of secrets in a text by the secrets. No picture shows them from now on."""
     values: Mapping[str, str] = await context.secrets(text)
     if not values:
         return text

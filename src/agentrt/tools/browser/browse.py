@@ -1,4 +1,4 @@
-"""`browse`: a browser by BrowserGym's action space, which models are trained on."""
+"""`browse`: a browser controlled by BrowserGym's action space, which models are trained on."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Browse:
         self._held = Held(params)
 
     async def __call__(self, action: BrowseAction, context: ToolContext) -> Observation:
-        """Make the calls. Raises `ToolError` for what are none: then nothing was done."""
+        """Make the calls. Raises `ToolError` before the first one if the code is invalid."""
         calls = parsed(action.code) if action.code.strip() else ()
         session = await self._held.session(context)
         performer, failed, happened = Performer(session, context), "", Happened()
@@ -59,7 +59,7 @@ class Browse:
         return await self._seen(action, performer, happened, failed, context)
 
     async def aclose(self) -> None:
-        """Give the session back; the last one closes its tabs."""
+        """Release the session. The last release closes its tabs."""
         self._held.release()
 
     async def _seen(
@@ -103,7 +103,7 @@ def _effects(action: BrowseAction, workspace: Workspace) -> Effects:
     calls = _calls(action)
     reaches = [str(call.arguments["url"]) for call in calls if call.name == "goto"]
     if any(call.name not in _LOOKING and call.name != "goto" for call in calls):
-        reaches.append("https://page.invalid/")  # it may send something to where the page is from
+        reaches.append("https://page.invalid/")  # it may send data to the page's server, which is not known here
     files = [call.arguments["file"] for call in calls if "file" in call.arguments]
     reads = [path for one in files for path in ([one] if isinstance(one, str) else one)]
     return Effects(reaches=tuple(reaches), reads=tuple(reads))

@@ -1,4 +1,4 @@
-"""`Chromium`: the browser of a conversation and of those below it, whose only way out is a proxy of ours."""
+"""`Chromium`: the browser of a conversation and those that it delegates to. Its only way out is our proxy."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ LAUNCH_SECONDS = 30.0
 CLOSE_SECONDS = 10.0
 
 ARGUMENTS = (
-    "--disable-quic",  # which no proxy sees
+    "--disable-quic",  # QUIC bypasses proxies
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # as older ones have it
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its name in older versions
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -42,12 +42,12 @@ _INHERITED = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "TZ", "XDG_RUNTIME_DIR
 
 
 class Chromium:
-    """A browser that runs; each conversation has a context of its own in it."""
+    """A running browser, in which each conversation has a context of its own."""
 
     def __init__(self, browser: Browser, way_out: Egress, allowed: tuple[str, ...], downloads: str) -> None:
         self._browser, self._way_out, self._allowed = browser, way_out, allowed
         self.downloads = downloads
-        """The directory with the downloads that run, and those that wait to be put into the workspace."""
+        """Directory of the downloads that run, and of those that wait to be put into the workspace."""
 
     @property
     def version(self) -> str:
@@ -60,30 +60,30 @@ class Chromium:
         return self._browser.is_connected()
 
     def let_out(self, host: str, port: int) -> None:
-        """Let pages reach a port of this machine, where that is the host: the agent has gone there itself."""
+        """Let pages reach this port if the host is this machine: the agent itself opens an address there."""
         place = f"{host}:{port}"
         if _is_of_this_machine(host) and place not in self._allowed:
             self._allowed = (*self._allowed, place)
             self._way_out.guard = Guard(self._allowed)
 
     def refused(self, place: str) -> str | None:
-        """Why the last connection to "host:port" was refused or cut."""
+        """Return why the last connection to "host:port" was refused or cut, or None."""
         return self._way_out.refused.get(place)
 
     def forget_refusals(self) -> None:
-        """A new step begins."""
+        """Forget all refusals, because a new step begins."""
         self._way_out.refused.clear()
 
     async def context(self) -> BrowserContext:
-        """A new context: cookies, storage and pages of its own."""
+        """Make a context, with its own cookies, storage and pages."""
         return await self._browser.new_context(accept_downloads=True, viewport={"width": 1280, "height": 800})
 
 
 @asynccontextmanager
 async def chromium(allowed: tuple[str, ...], mark: str, most_bytes: int) -> AsyncIterator[Chromium]:
-    """A browser, for as long as the body lasts; `mark` names the conversation in the environment of its processes, and
-    one connection brings so many bytes at most.
+    """Run a browser for as long as the body lasts.
 
+    `mark` names the conversation in the environment of its processes. One connection may bring `most_bytes` at most.
     Raises `ToolError` that says what is missing.
     """
     library = await load_extra("playwright.async_api", "browser")
@@ -92,12 +92,12 @@ async def chromium(allowed: tuple[str, ...], mark: str, most_bytes: int) -> Asyn
         driver: Playwright | None = None
         try:
             with anyio.CancelScope(shield=True):
-                driver = await library.async_playwright().start()  # where this is cut nobody would end it
+                driver = await library.async_playwright().start()  # nobody would end it if this were cancelled
             await anyio.lowlevel.checkpoint()
             assert driver is not None
             yield Chromium(await _launched(library, driver, way_out, mark, downloads), way_out, allowed, downloads)
         finally:
-            # its end is that of the browser, too
+            # this ends the browser, too
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_SECONDS):
                 if driver is not None:
                     await driver.stop()
@@ -113,7 +113,7 @@ async def _launched(library: Any, driver: Playwright, way_out: Egress, mark: str
         return await driver.chromium.launch(
             executable_path=there.program or None,
             headless=True,
-            chromium_sandbox=os.geteuid() != 0,  # which Chromium refuses to root
+            chromium_sandbox=os.geteuid() != 0,  # Chromium refuses it to root
             args=list(ARGUMENTS),
             env=_environment(mark),
             proxy={"server": f"http://127.0.0.1:{way_out.port}"},

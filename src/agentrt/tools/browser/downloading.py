@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from playwright.async_api import Download
 
 DOWNLOAD_SECONDS = 60.0
-"""How long a download may take."""
+"""Seconds that a download may take."""
 
 MOST_HELD = 256 << 20
-"""Bytes of all downloads of a browser that run or wait to be put into the workspace."""
+"""Maximum bytes of all downloads of a browser that run or wait to be put into the workspace."""
 
 LOOK_SECONDS = 0.1
 
 
 async def watched(download: Download, directory: str) -> str:
-    """Wait for the end of a download, and end one that is too long or takes too long: why in words, or "". packs
-    well may unpack to any length, so it is what is on the disk that counts.
+    """Wait for the end of a download, and cancel it if it is too large or takes too long. Return why, or "".
+
+    The size on the disk counts, because compressed data may unpack to any length.
     """
     problem = ""
 
@@ -55,12 +56,12 @@ def _size_of(directory: str) -> int:
     try:
         with os.scandir(directory) as entries:
             return sum(entry.stat().st_size for entry in entries if entry.is_file())
-    except FileNotFoundError:  # a file that went away meanwhile, or all of them
+    except FileNotFoundError:  # a file or the directory is gone
         return 0
 
 
 async def put_all(downloads: Sequence[Download], context: ToolContext) -> list[str]:
-    """Put downloads into the workspace once they have ended; what has become of each, in words."""
+    """Put downloads into the workspace once they have ended, and return the outcome of each in words."""
     return [await _put(download, context) for download in downloads]
 
 

@@ -1,4 +1,4 @@
-"""Files that a browser brings into the workspace, or takes from there. For a thread."""
+"""Files that a browser puts into the workspace or uploads from it. For a thread."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ...protocols import ToolContext
 from ..files.links import refuse_links
 
 MOST_BYTES = 50 << 20
-"""Of a file that is brought or taken."""
+"""Maximum bytes of a download or an upload."""
 
 DOWNLOADS = "downloads"
-"""The directory of the workspace where downloads are put."""
+"""Directory of the workspace for downloads."""
 
 _UNSAFE = re.compile(r"[^\w.() -]")
 
@@ -29,9 +29,9 @@ class Payload(TypedDict):
 
 
 def put_file(path: str, data: bytes, context: ToolContext) -> str:
-    """Have a new file of the workspace hold these bytes: at that path, or at the like of it where something is there.
+    """Write bytes to a new file of the workspace, and return its path: a number is added to a name that is taken.
 
-    Its path. Raises `ToolError`, also for a link in it: a page names its downloads, and must not choose their place.
+    Raises `ToolError`, also for a link in the path: a page names its downloads but must not choose their place.
     """
     wanted = PurePosixPath(context.workspace.path, path)
     number, place = 1, str(wanted)
@@ -44,7 +44,7 @@ def put_file(path: str, data: bytes, context: ToolContext) -> str:
 
 
 def put_download(source: str, suggested: str, context: ToolContext) -> tuple[str, int]:
-    """Put a download into the workspace; its path and its size in bytes. Raises `ToolError`."""
+    """Put a download into the workspace, and return its path and its size in bytes. Raises `ToolError`."""
     with open(source, "rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
@@ -53,12 +53,12 @@ def put_download(source: str, suggested: str, context: ToolContext) -> tuple[str
 
 
 def safe_name(suggested: str) -> str:
-    """A name for a file, from the one that a page suggests."""
+    """Return a safe file name, made from the one that a page suggests."""
     return _UNSAFE.sub("_", PurePosixPath(suggested.replace("\\", "/")).name)[:200].strip(". ") or "download"
 
 
 def taken(path: str, context: ToolContext) -> Payload:
-    """A file of the workspace, to be uploaded. Raises `ToolError`."""
+    """Return a file of the workspace, to be uploaded. Raises `ToolError`."""
     wanted = str(PurePosixPath(context.workspace.path, path))
     status = context.files.status(wanted)
     if status is None:

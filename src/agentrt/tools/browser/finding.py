@@ -1,4 +1,4 @@
-"""Where a Chromium is, and what is missing where there is none."""
+"""Finds an installed Chromium, or says what is missing."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ COMMANDS = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
     *("microsoft-edge", "brave-browser", "chrome"),
 )
-"""Names under which systems have one."""
+"""Names of the program on different systems."""
 
 VARIABLE = "AGENTRT_CHROMIUM"
-"""The variable that names the program to use."""
+"""Environment variable that names the program to use."""
 
 MISSING = (
     "no Chromium is installed: `agentrt browser install` gets one, a system's own will do (apt install chromium), and"
@@ -24,14 +24,14 @@ MISSING = (
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What is there: the library, and the program or "" for the one that the library has installed itself."""
+    """What is installed: whether the library is, and the program, "" for the library's own one, None for none."""
 
     library: bool
     program: str | None
 
 
 def found(own: str | None = None) -> Found:
-    """What is there; `own` is where the library would have its own browser, when that is known. For a thread."""
+    """Return what is installed. `own` is where the library would have its own browser, if known. For a thread."""
     named = os.environ.get(VARIABLE)
     if named:
         program = shutil.which(named)

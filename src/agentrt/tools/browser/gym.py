@@ -1,6 +1,6 @@
 """BrowserGym's action space, as a model writes it: calls of a fixed set of functions with literal arguments. Pure.
 
-Nothing is evaluated: the text is parsed as Python, and whatever is no such call is refused. Source: BrowserGym,
+Nothing is evaluated: the text is parsed as Python, and anything but such calls is refused. Source: BrowserGym,
 `browsergym/core/src/browsergym/core/action/functions.py`, and its paper (arXiv 2412.05467, appendix).
 """
 
@@ -16,13 +16,13 @@ import msgspec
 from ...errors import ToolError
 
 LONGEST = 100_000
-"""Characters of a program: a text that is filled in may be long."""
+"""Maximum characters of a program: it may fill in long texts."""
 
 MOST_CALLS = 50
-"""Calls of one program."""
+"""Maximum number of calls in a program."""
 
 DEEPEST = 3
-"""Lists within one another, in an argument."""
+"""Maximum depth of nested lists in an argument."""
 
 Button: TypeAlias = Literal["left", "middle", "right"]
 Modifiers: TypeAlias = list[Literal["Alt", "Control", "ControlOrMeta", "Meta", "Shift"]]
@@ -30,14 +30,14 @@ Bid: TypeAlias = str
 
 
 class GymCall(msgspec.Struct, frozen=True):
-    """A call: what it does, with all its arguments by their names."""
+    """A call: the name of the function, and all arguments by name."""
 
     name: str
     arguments: dict[str, Any]
 
 
 class Actions:
-    """The functions that there are; each documents its parameters, and none is ever called."""
+    """The available functions. They only declare their parameters, and are never called."""
 
     def noop(self, wait_ms: float = 1000) -> None: ...
     def send_msg_to_user(self, text: str) -> None: ...
@@ -80,11 +80,11 @@ SIGNATURES = {
     for name, function in vars(Actions).items()
     if not name.startswith("_")
 }
-"""By the name of each function, its parameters with their types and defaults."""
+"""The parameters of each function, with types and defaults, by name."""
 
 
 def documented() -> str:
-    """The functions as a model is told of them."""
+    """Return the functions as a model is told of them."""
     return ", ".join(f"{name}({_parameters(name)})" for name in SIGNATURES)
 
 
@@ -94,7 +94,7 @@ def _parameters(name: str) -> str:
 
 
 def parsed(code: str) -> tuple[GymCall, ...]:
-    """The calls of a program, in their order. Raises `ToolError` that says what is wrong, and in which line."""
+    """Return the calls of a program, in order. Raises `ToolError` that says what is wrong, and in which line."""
     if len(code) > LONGEST:
         raise ToolError(f"the code has {len(code):,} characters: {LONGEST:,} are the most")
     try:
@@ -149,7 +149,7 @@ def _bound(at: ast.stmt, name: str, values: Sequence[Any], named: dict[str, Any]
 
 
 def _literal(node: ast.expr, depth: int = 0) -> Any:
-    """A text, a number, True, False, None, or a list of such."""
+    """Return the value of a text, a number, True, False, None, or a list or tuple of such."""
     match node:
         case ast.Constant(value=str() | int() | float() | None as value):
             return value

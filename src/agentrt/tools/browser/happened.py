@@ -1,4 +1,4 @@
-"""`Happened`: what befell the tabs of a browser, and the tabs as they are told."""
+"""`Happened`: what happened to the tabs of a browser; `Tab`: a tab as a model is told of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Tab(msgspec.Struct, frozen=True):
-    """A tab; `active` is the one that is acted on."""
+    """A tab. Actions apply to the `active` one."""
 
     id: int
     url: str
@@ -17,7 +17,7 @@ class Tab(msgspec.Struct, frozen=True):
 
 
 class Happened(msgspec.Struct):
-    """What befell the tabs since the last step, in words, and the downloads that were begun."""
+    """What happened to the tabs since the last step, in words, the downloads that began, and the number of dialogs."""
 
     told: list[str] = []
     downloads: list[Any] = []

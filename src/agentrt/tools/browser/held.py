@@ -1,4 +1,4 @@
-"""`Held`: the session that an executor uses, leased with its first call and given back when it is closed."""
+"""`Held`: an executor's lease of a session, from its first call until it is closed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .chromium import chromium
 from .session import STEP_SECONDS, Session, session
 
 TRIES = 3
-"""Browsers that are started for one call."""
+"""Maximum number of browsers that are started for one call."""
 
 
 class Held:
-    """All tools of a conversation share one session, and the conversations of a tree one browser.
+    """A lease of a session. All tools of a conversation share one session, and the conversations of a tree one browser.
 
-    Parameters of a tool: `allow_private`, hosts of this network that pages may reach, with commas between them;
-    `step_seconds`, how long one action may take; `most_mib`, what one connection may bring.
+    Parameters of a tool: `allow_private`, comma-separated hosts of this network that pages may reach; `step_seconds`,
+    how long one action may take; `most_mib`, how much one connection may bring.
     """
 
     def __init__(self, params: Params) -> None:
@@ -32,7 +32,7 @@ class Held:
         self._lease: Lease[Session] | None = None
 
     async def session(self, context: ToolContext) -> Session:
-        """The session. Raises `ToolError` where no browser can be started."""
+        """Return the session. Raises `ToolError` if no browser can be started."""
         for _ in range(TRIES):
             lease = self._lease
             if lease is None or lease.ended or not lease.value.alive:
@@ -43,7 +43,7 @@ class Held:
         raise ToolError("the browser ends as soon as it was started: `agentrt browser check` says more")
 
     def _end(self) -> None:
-        """Give back what has ended, for all who share it."""
+        """End a session that no longer works, for all who share it, and release it."""
         lease = self._lease
         if lease is not None and not lease.ended:
             lease.value.end_browser()
@@ -59,12 +59,12 @@ class Held:
             yield made
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the session."""
         lease, self._lease = self._lease, None
         if lease is not None:
             lease.release()
 
 
 def one_at_a_time(action: object, workspace: Workspace) -> tuple[str, ...]:
-    """The resource of all calls: no two act on the browser of a conversation at once."""
+    """Return the one resource of all calls, so that no two act on the browser of a conversation at once."""
     return ("browser",)

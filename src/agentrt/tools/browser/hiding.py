@@ -1,4 +1,4 @@
-"""`Hiding`: whether a page shows a secret that was typed, so that no picture is taken of it."""
+"""`Hiding`: tells whether a page shows a secret that was typed, so that no picture is taken of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TEXTS = """() => {
   look(document);
   return found.join('\\n');
 }"""
-"""All that a frame shows in words, but for the dots of a password. What is compared is not told to the page."""
+"""Returns all text of a frame except passwords in their fields. The page does not learn what it is compared with."""
 
 
 class Hiding:
@@ -35,11 +35,11 @@ class Hiding:
         self._values = set[str]()
 
     def add(self, values: Iterable[str]) -> None:
-        """These are typed now."""
+        """Add secrets that are typed now."""
         self._values.update(filter(None, (_plain(value) for value in values)))
 
     async def shown(self, page: Page) -> bool:
-        """Whether a page shows one of them, or does not say what it shows."""
+        """Return whether a page shows one of them. A page that cannot be read in time counts as one that does."""
         if not self._values:
             return False
         from playwright.async_api import Error
@@ -53,5 +53,5 @@ class Hiding:
 
 
 def _plain(text: str) -> str:
-    """A text without its white space, which a page changes."""
+    """Return a text without white space, because pages change that."""
     return "".join(text.split())

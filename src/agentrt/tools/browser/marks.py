@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 MOST = 300
-"""Marks of one picture."""
+"""Maximum number of marks in a picture."""
 
 _DRAW = """(marks) => {
   const host = document.createElement('div');
@@ -36,7 +36,7 @@ _CLEAR = "() => { window.__agentrt_marks?.remove(); delete window.__agentrt_mark
 
 @asynccontextmanager
 async def marked(page: Page, boxes: Mapping[int, Box]) -> AsyncIterator[None]:
-    """Around the taking of a picture; nothing of the page is changed after it."""
+    """Draw the bids while the body takes a picture, then remove them."""
     seen = ((number, box) for number, box in boxes.items() if box.width > 0 and box.height > 0)
     marks = [[f"a{number}", box.x, box.y, box.width, box.height] for number, box in seen][:MOST]
     await page.evaluate(_DRAW, marks)

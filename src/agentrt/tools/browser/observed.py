@@ -1,4 +1,4 @@
-"""What a model is told of a browser after a step."""
+"""What a model is shown of a browser after a step."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ MAX_SHOWN = 30_000
 
 
 LONGEST_TOLD, LONGEST_TITLE = 600, 300
-"""Characters of what befell, and of a title."""
+"""Maximum characters of a reported event, and of a title."""
 
 LONGEST_TOLD, LONGEST_TITLE = 600, 300
-"""Characters of what befell, and of a title."""
+"""Maximum characters of a reported event, and of a title."""
 
 _WINDOW, _FILM = ("window", "image/jpeg"), ("recording", "image/webp")
 
 
 class BrowserObservation(Observation, frozen=True, kw_only=True):
-    """Where the browser is after a step: `picture` shows the window for people, or what was recorded."""
+    """Where the browser is after a step. `picture` shows people the window, or a recording."""
 
     url: str = ""
     title: str = ""
@@ -47,10 +47,10 @@ async def observed(
     film: bytes | None = None,
     is_error: bool = False,
 ) -> BrowserObservation:
-    """The observation of a step: what was done, what befell, where the browser is, and the tree where it is given.
+    """Return the observation of a step: what was done, what happened, where the browser is, and the tree if given.
 
-    With an `image` a model that sees is shown it. People are shown the `film`, an animated WebP, or else a picture:
-    that is taken in any case.
+    A model that sees is shown the `image`. People are shown the `film`, an animated WebP, else the `image`, else a
+    picture that is taken for them.
     """
     tabs = [replace(tab, title=tab.title[:LONGEST_TITLE]) for tab in await session.tabs()]
     active = next((tab for tab in tabs if tab.active), Tab(0, "", ""))

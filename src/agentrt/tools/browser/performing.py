@@ -1,4 +1,4 @@
-"""What each call of BrowserGym's action space does to a session."""
+"""`Performer`: makes the calls of BrowserGym's action space on a session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Locator
 
 MOST_WAIT_MS = 30_000
-"""Milliseconds of one `noop`."""
+"""Maximum milliseconds of one `noop`."""
 
 _BID = re.compile(r"a?(\d{1,9})")
 
@@ -32,7 +32,7 @@ class Performer:
         self.said: list[str] = []
 
     async def make(self, call: GymCall) -> None:
-        """Make a call. Raises `ToolError`, and what the library does."""
+        """Make a call. Raises `ToolError` and Playwright's errors."""
         await getattr(self, f"_{call.name}")(**call.arguments)
 
     def _element(self, bid: str) -> Locator:

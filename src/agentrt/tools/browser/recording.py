@@ -1,4 +1,4 @@
-"""`Recording`: what a window shows over some time, as an animated picture that any browser plays."""
+"""`Recording`: what a tab shows over some time, as an animated picture that any browser plays."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
 MOST_FRAMES = 600
 SHORTEST = 0.25
-"""Seconds between two frames."""
+"""Minimum seconds between two frames."""
 
 LONGEST = 5.0
-"""Seconds that a frame is shown at most: a page that stands still is not waited for."""
+"""Maximum seconds for which a frame is shown: long pauses are shortened."""
 
 WIDTH, HEIGHT = 960, 600
 
 
 class Recording:
-    """Frames of one tab, from its beginning to `finished`."""
+    """Frames of one tab, from `begun` to `finished`."""
 
     def __init__(self, page: Page, channel: CDPSession, hiding: Hiding) -> None:
         self._page, self._channel, self._hiding = page, channel, hiding
         self._hides = False
         self._frames: list[tuple[float, bytes]] = []
         self.full = False
-        """Whether it has as many frames as it may have."""
+        """Whether it has as many frames as allowed."""
 
     @classmethod
     async def begun(cls, page: Page, hiding: Hiding) -> Recording:
-        """Record a tab from now on (Chrome DevTools Protocol, Page.startScreencast), but for what shows a secret."""
+        """Begin to record a tab, except what shows a secret (Chrome DevTools Protocol, Page.startScreencast)."""
         recording = cls(page, await page.context.new_cdp_session(page), hiding)
         recording._channel.on("Page.screencastFrame", recording._drawn)
         await recording._channel.send(
@@ -60,7 +60,7 @@ class Recording:
             await self._channel.send("Page.screencastFrameAck", {"sessionId": frame["sessionId"]})
 
     async def finished(self) -> tuple[bytes, int, float]:
-        """The recording as an animated WebP, its frames and its seconds. Raises `ToolError` where there is no frame."""
+        """Return the recording as an animated WebP, its frames and its seconds. Raises `ToolError` without a frame."""
         from playwright.async_api import Error
 
         with suppress(Error):

@@ -1,4 +1,4 @@
-"""`Session`: the tabs of one conversation, what they show, and what befell them."""
+"""`Session`: the tabs of one conversation, what they show, and what happened to them."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ if TYPE_CHECKING:
     from .recording import Recording
 
 STEP_SECONDS = 30.0
-"""How long one action may take, and a page to come."""
+"""Seconds that an action, or a page to load, may take."""
 
 SETTLE_SECONDS = 0.05
-"""How long an action has to begin to load another page."""
+"""Seconds that an action has to begin to load another page."""
 
 LOAD_SECONDS = 10.0
-"""How long a page that an action has begun to load is waited for."""
+"""Seconds to wait for a page that an action has begun to load."""
 
 OPEN_SECONDS = 10.0
-"""How long a tab has to open."""
+"""Seconds that a tab has to open."""
 
 TITLE_SECONDS = 1.0
-"""How long the titles of tabs are waited for."""
+"""Seconds to wait for the titles of tabs."""
 
 LONGEST_WORDS = 10_000
-"""Characters of a dialog."""
+"""Maximum characters reported of a dialog's message."""
 
 ANSWER_SECONDS = 3.0
-"""How long a page has to answer that took too long."""
+"""Seconds that a page has to answer after it took too long."""
 
 PICTURE_SECONDS = 3.0
-"""How long a picture for people may take."""
+"""Seconds that a picture for people may take."""
 
 MOST_TABS = 20
 MOST_DIALOGS = 10
-"""Dialogs of one step: a page with more is closed."""
+"""Maximum number of dialogs in a step: the tab of a page with more is closed."""
 
 MOST_DOWNLOADS = 10
-"""Downloads of one step."""
+"""Maximum number of downloads in a step."""
 
 
 class Session:
-    """A context of a browser. One step at a time."""
+    """A context of a browser. It takes one step at a time."""
 
     def __init__(self, lease: Lease[Chromium], library: Any, seconds: float) -> None:
         self._seconds = seconds
@@ -79,7 +79,7 @@ class Session:
         return self._browser.alive and not self._lease.ended
 
     async def ready(self) -> bool:
-        """Whether there is a tab, which is opened where there is none; else its browser has ended, or ends now."""
+        """Return whether there is a tab, after opening one if needed. If that fails, end the browser."""
         with anyio.move_on_after(OPEN_SECONDS), suppress(self._library.Error):
             await self.page()
             return True
@@ -87,7 +87,7 @@ class Session:
         return False
 
     def end_browser(self) -> None:
-        """Have another browser started: this one has ended, or hangs."""
+        """End the browser, which hangs or has ended, so that the next call starts another one."""
         self._lease.end()
 
     @property
@@ -96,7 +96,7 @@ class Session:
         return self._numbers.setdefault(self._tabs[self._active], Numbers())
 
     async def page(self) -> Page:
-        """The active tab, opened where there is none."""
+        """Return the active tab, opened if there is none."""
         if self._active not in self._tabs:
             self._active = next(reversed(self._tabs), 0)
         if not self._active:
@@ -104,7 +104,7 @@ class Session:
         return self._tabs[self._active]
 
     async def context(self) -> BrowserContext:
-        """Its context, which is made with the first tab."""
+        """Return its context, which is made with the first tab."""
         if self._context is None:
             self._context = await self._browser.context()
             self._context.set_default_timeout(self._seconds * 1000)
@@ -114,17 +114,17 @@ class Session:
         return self._context
 
     async def open_tab(self) -> None:
-        """Open another tab, and act on it."""
+        """Open another tab and make it the active one."""
         page = await (await self.context()).new_page()
         self._active = next(number for number, one in self._tabs.items() if one is page)
 
     @property
     def pages(self) -> list[Page]:
-        """What its tabs show."""
+        """The pages in its tabs."""
         return list(self._tabs.values())
 
     async def tabs(self) -> list[Tab]:
-        """All tabs, in the order in which they were opened; one that hangs has no title."""
+        """Return all tabs in the order in which they were opened. A tab that hangs has no title."""
         titles = dict[int, str]()
 
         async def ask(number: int, page: Page) -> None:
@@ -139,12 +139,12 @@ class Session:
         return [Tab(number, page.url, titles.get(number, ""), number == self._active) for number, page in there]
 
     def choose_tab(self, number: int) -> None:
-        """Act on a tab. Raises `ToolError` where there is none of that number."""
+        """Make a tab the active one. Raises `ToolError` if there is none of that number."""
         self.tab(number)
         self._active = number
 
     def tab(self, number: int) -> Page:
-        """A tab by its number. Raises `ToolError`."""
+        """Return a tab by its number. Raises `ToolError`."""
         if number not in self._tabs:
             there = ", ".join(map(str, self._tabs)) or "none"
             raise ToolError(f"there is no tab {number}: the tabs are {there}")
@@ -155,7 +155,7 @@ class Session:
         await self.tab(number).close()
 
     def element(self, number: int) -> Locator:
-        """An element of the active tab by its number. Raises `ToolError`."""
+        """Return an element of the active tab by its number. Raises `ToolError`."""
         ref = self.numbers.ref(number) if self._active in self._tabs else None
         if ref is None:
             raise ToolError(f"there is no element {number}: look at the page first, and take a number that it shows")
@@ -177,7 +177,7 @@ class Session:
             response = await page.goto(address, wait_until="domcontentloaded")
         except self._library.Error as error:
             if "Download is starting" in str(error):
-                return  # the address was that of a file
+                return  # the address is that of a file
             raise
         if response is not None and response.status >= 400:
             why = self._why(response.url)
@@ -186,12 +186,12 @@ class Session:
                 raise ToolError(why)
 
     async def tree(self, mark: Callable[[int], str] = by_index) -> Tree:
-        """What the active tab shows."""
+        """Return what the active tab shows."""
         page = await self.page()
         return tree_of(await page.aria_snapshot(mode="ai", boxes=True), self.numbers, mark)
 
     async def picture(self) -> bytes | None:
-        """The window of the active tab, as JPEG; None while it shows a secret that was typed."""
+        """Return the window of the active tab as JPEG, or None while it shows a secret that was typed."""
         page = await self.page()
         if await self.hiding.shown(page):
             return None
@@ -199,16 +199,16 @@ class Session:
         return None if await self.hiding.shown(page) else picture
 
     async def quiet_picture(self) -> bytes | None:
-        """The same for people; None where the page does not let itself be drawn in time."""
+        """Return the same for people, or None also if it cannot be taken in time."""
         with anyio.move_on_after(PICTURE_SECONDS), suppress(self._library.Error, ToolError):
             return await self.picture()
         return None
 
     @asynccontextmanager
     async def step(self) -> AsyncIterator[Happened]:
-        """Around what one call does: bounded in time, and with what befell the tabs meanwhile.
+        """Run the body as one step: limit its time, and collect what happens to the tabs meanwhile.
 
-        Raises `ToolError` that says what to do. Where a page hangs or has died, the tabs are closed, and the next step
+        Raises `ToolError` that says what to do. If a page hangs or has crashed, all tabs are closed, and the next step
         begins with a fresh one.
         """
         self._happened, before = Happened(), self._happened
@@ -235,7 +235,7 @@ class Session:
 
     @asynccontextmanager
     async def looking(self) -> AsyncIterator[None]:
-        """Around what only looks at the page after a step; errors as `step` tells them."""
+        """Run a body that only looks at the page after a step. Raises errors as `step` does."""
         try:
             with anyio.fail_after(self._seconds):
                 await self._to_front()
@@ -248,7 +248,7 @@ class Session:
             raise await self._failed(error) from error
 
     async def _failed(self, error: Exception) -> ToolError:
-        """What an error of the library means."""
+        """Return a `ToolError` for an error of the library, after closing what no longer works."""
         words = _first_line(error)
         if not self.alive:
             self.end_browser()
@@ -259,7 +259,7 @@ class Session:
         return ToolError(self._why(host) or words)
 
     def _why(self, url: str) -> str | None:
-        """Why the proxy has let nothing out or in, for an address, or for any of the last ones."""
+        """Return why the proxy refused or cut the last connection to the host of an address, or None."""
         with suppress(ValueError):
             parts = urlsplit(url)
             if parts.hostname:
@@ -268,7 +268,7 @@ class Session:
         return None
 
     async def _settle(self) -> None:
-        """Wait for a page that an action has begun to load, for a while."""
+        """Wait a while for a page that an action has begun to load."""
         page = self._tabs.get(self._active)
         if page is None or page.is_closed():
             await self.page()
@@ -278,13 +278,13 @@ class Session:
             await page.wait_for_load_state("domcontentloaded", timeout=LOAD_SECONDS * 1000)
 
     async def _to_front(self) -> None:
-        """Have the active tab be drawn: one behind another is not, and stands still."""
+        """Bring the active tab to the front: a tab behind another one is not drawn, and stands still."""
         page = await self.page()
         if len(self._tabs) > 1:
             await page.bring_to_front()
 
     async def _answers(self) -> bool:
-        """Whether the active tab still runs scripts, once it loads nothing any more: what is slow hangs nobody."""
+        """Stop the active tab's loading, and return whether it still runs scripts: a tab that is only slow does."""
         page = self._tabs.get(self._active)
         if page is None or page.is_closed():
             return False
@@ -297,7 +297,7 @@ class Session:
         return False
 
     async def _lost(self, why: str) -> ToolError:
-        """Close all tabs, which hang or are gone; what they have stored is gone, too."""
+        """Close all tabs, which hang or are gone, and return the error. What they have stored is lost."""
         context, self._context, self.recording = self._context, None, None
         self._tabs.clear()
         self._active = 0
@@ -334,7 +334,7 @@ class Session:
             self._happened.told.append(f"tab {number} was opened")
 
     async def _crowded(self, page: Page) -> None:
-        """A tab that is one too many is closed at once."""
+        """Close a tab at once if there are too many."""
         if page not in self._tabs.values():
             with suppress(self._library.Error):
                 await page.close()
@@ -361,7 +361,7 @@ class Session:
                 happened.told.append(problem)
 
     async def _asked(self, dialog: Dialog) -> None:
-        """A dialog is closed at once, and told: nobody sees it."""
+        """Close a dialog at once and report it, because nobody sees it."""
         self._happened.dialogs += 1
         page, told = dialog.page, self._happened.told
         with suppress(self._library.Error):
@@ -376,7 +376,7 @@ class Session:
 
 @asynccontextmanager
 async def session(browser: Lease[Chromium], seconds: float = STEP_SECONDS) -> AsyncIterator[Session]:
-    """A session in a browser that is leased, which it gives back."""
+    """Open a session in a leased browser, and release the lease afterwards."""
     library = await load_extra("playwright.async_api", "browser")
     try:
         made = Session(browser, library, seconds)
@@ -393,6 +393,6 @@ _TOO_MUCH = "the page cannot be looked at in time: it has too much, or changes a
 
 
 def _first_line(error: Exception) -> str:
-    """The library's words, without its log of the call."""
+    """Return the library's message without its log of the call."""
     first = str(error).strip().split("\n")[0]
     return first.rpartition("Error: ")[2] or first

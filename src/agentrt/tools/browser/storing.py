@@ -1,4 +1,4 @@
-"""Cookies, and what pages have stored: set instead of what is there."""
+"""Replaces the cookies and the values that pages have stored."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _STORE = """(() => {
     sessionStorage.setItem('agentrt-stored', '%d');
   }
 })()"""
-"""Of a page, once a tab: it has what was stored for its origin last, and nothing else."""
+"""Script of a new page: once in each tab, makes the values that were stored last for its origin its only ones."""
 
 
 async def store(session: Session, cookies: list[Any], origins: list[Any]) -> None:
-    """Have cookies and stored values be these, as Playwright's `storage_state` gives them; open pages are loaded again.
+    """Replace cookies and stored values by these, as Playwright's `storage_state` gives them. Reload open pages.
 
-    Raises `ToolError` for what is of another shape.
+    Raises `ToolError` for values of another shape.
     """
     try:
         stored = {one["origin"]: {each["name"]: each["value"] for each in one["localStorage"]} for one in origins}

@@ -1,4 +1,4 @@
-"""The `browser_*` tools: one for each action of the reference's set, all on one session."""
+"""The `browser_*` tools: one for each browser action of the OpenHands SDK, all on one session."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from .observed import observed
 
 
 class BrowserTool:
-    """The executor of one of them."""
+    """The executor of a `browser_*` tool."""
 
     def __init__(self, params: Params) -> None:
         self._held = Held(params)
 
     async def __call__(self, action: Any, context: ToolContext) -> Observation:
-        """Do one action. Raises `ToolError` with what to do instead."""
+        """Do one action. Raises `ToolError` that says what to do instead."""
         session = await self._held.session(context)
         async with session.step() as happened:
             did: Did = await action.do(session, context)
         return await seen(self._held, did, happened, context)
 
     async def aclose(self) -> None:
-        """Give the session back; the last one closes its tabs."""
+        """Release the session. The last release closes its tabs."""
         self._held.release()
 
 
 async def seen(held: Held, did: Did, happened: Any, context: ToolContext) -> Observation:
-    """What the model is told after an action."""
+    """Return what the model is shown after an action."""
     session = await held.session(context)
     said = "\n".join([did.said, *await put_all(happened.downloads, context)])
     async with session.looking():
@@ -57,7 +57,7 @@ def _goes(action: actions.Navigate, workspace: Workspace) -> Effects:
 
 
 def _acts(action: Any, workspace: Workspace) -> Effects:
-    """It may send something to where the page is from, which is not known before."""
+    """Return a placeholder: the action may send data to the page's server, which is not known here."""
     return Effects(reaches=("https://page.invalid/",))
 
 

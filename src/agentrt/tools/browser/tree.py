@@ -1,7 +1,8 @@
-"""What a page shows, as a tree of its accessible elements: from Playwright's snapshot to what a model reads. Pure.
+"""Makes the tree of a page's accessible elements that a model reads from Playwright's snapshot. Pure.
 
-The snapshot is YAML of a small shape (playwright.dev, "Aria snapshots"): a line is a role, a name in quotes, attributes
-in brackets, of which `[ref=e5]` tells elements apart, and a text. Names are words of the page: nothing in them counts.
+The snapshot is simple YAML (playwright.dev, "Aria snapshots"): a line has a role, a name in quotes, attributes in
+brackets, and a text. The attribute `[ref=e5]` identifies an element. A name is text of the page, so brackets in it are
+ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _REF = re.compile(r" \[ref=((?:f\d+)?e\d+)\]")
 _BOX = re.compile(r" \[box=(-?[\d.]+),(-?[\d.]+),(-?[\d.]+),(-?[\d.]+)\]")
 _CURSOR = " [cursor=pointer]"
 _PLAIN = frozenset({"generic", "none", "presentation", "paragraph", "group", "list", "rowgroup", "row", "main"})
-"""Roles of elements that are seldom acted on: they are numbered only where the pointer says that they can be."""
+"""Roles of elements that are seldom acted on. They are numbered only with a pointer cursor or the focus."""
 
 
 class Box(msgspec.Struct, frozen=True):
@@ -39,19 +40,19 @@ class Numbers:
         self._refs: list[str] = []
 
     def number(self, ref: str) -> int:
-        """That of an element by Playwright's reference, from 1."""
+        """Return an element's number, from 1, by Playwright's reference."""
         if ref not in self._of:
             self._refs.append(ref)
             self._of[ref] = len(self._refs)
         return self._of[ref]
 
     def ref(self, number: int) -> str | None:
-        """The reference of an element; None for a number that no element has had."""
+        """Return the reference of an element, or None for a number that no element has had."""
         return self._refs[number - 1] if 1 <= number <= len(self._refs) else None
 
 
 class Tree(msgspec.Struct, frozen=True):
-    """The lines of a tree, the elements in it by their numbers, and which of them has the focus."""
+    """The lines of a tree, the boxes of its elements by number, and the number of the focused one."""
 
     text: str
     boxes: dict[int, Box]
@@ -59,22 +60,22 @@ class Tree(msgspec.Struct, frozen=True):
 
 
 def by_index(number: int) -> str:
-    """An element as the set of `browser_*` tools names it: `[5]`."""
+    """Return an element as the `browser_*` tools name it: `[5]`."""
     return f"[{number}]"
 
 
 def by_bid(number: int) -> str:
-    """An element as BrowserGym names it: `[a5]`."""
+    """Return an element as BrowserGym names it: `[a5]`."""
     return f"[a{number}]"
 
 
 def tree_of(snapshot: str, numbers: Numbers, mark: Callable[[int], str] = by_index) -> Tree:
-    """The tree of a snapshot with boxes."""
+    """Return the tree of a snapshot with boxes."""
     lines, boxes, focused = list[str](), dict[int, Box](), None
     for line in snapshot.split("\n"):
         margin, dash, body = line.partition("- ")
         if not dash or margin.strip():
-            lines.append(line)  # of a text with several lines
+            lines.append(line)  # part of a text with several lines
             continue
         found = _LINE.fullmatch(_bare(body))
         if found is None or found["role"] in ("text",):
@@ -102,7 +103,7 @@ def _counts(role: str, attributes: str) -> bool:
 
 
 def _bare(body: str) -> str:
-    """A line without the quotes that YAML needs around it."""
+    """Return a line without the quotes that YAML needs around it."""
     if body.startswith("'"):
         quoted, _, rest = body[1:].replace("''", "\0").partition("'")
         return quoted.replace("\0", "'") + rest.replace("\0", "'")

@@ -1,4 +1,4 @@
-"""`read_document`, and what it has a model see and hear."""
+"""`read_document`, and how models see and hear what is in a document."""
 
 from .read_document import read_document
 

@@ -1,4 +1,4 @@
-"""What is said in a recording, written down by a model part by part, within the budget of the conversation."""
+"""Has a model transcribe a recording part by part, within the budget of the conversation."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from ...documents.selecting import Texts, select
 from ...executing import ToolContext
 
 TRANSCRIBER = "whisper-1"
-"""The model that writes down what is said, where no other one is named."""
+"""The model that transcribes speech if no other one is named."""
 
 SECONDS = 120
-"""Seconds for taking the sound and the frames out of a recording, of the clock and of CPU."""
+"""Seconds of wall clock, and of CPU, for reading a document including the sound and the frames of a recording."""
 
 SILENCE = "[nothing is said]"
 
 
 async def heard(document: Document, wanted: Wanted, model: str, context: ToolContext) -> Document:
-    """A document with what is said in its parts as their text; those in which the words of a query stand, where there
-    is one.
+    """Return a document whose parts with sound have the transcript as their text; with a query, only the parts that
+    match it.
 
-    Raises `ToolError`: what was written down until then is in the output.
+    Raises `ToolError`. The transcripts made until then are in the tool's output.
     """
     texts = dict[int, str]()
     for part in document.parts:
@@ -38,7 +38,7 @@ async def heard(document: Document, wanted: Wanted, model: str, context: ToolCon
 
 
 def _found(document: Document, query: str) -> Document:
-    """The parts in which words stand, with their own numbers."""
+    """Return the parts that match a query, with their original numbers."""
     source = Texts(document.kind, document.unit, tuple((part.name, part.text) for part in document.parts))
     found = select(source, Wanted(query=query))
     own = document.parts

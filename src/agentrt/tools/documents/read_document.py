@@ -24,7 +24,7 @@ from .hearing import SECONDS, TRANSCRIBER, heard
 from .seeing import labelled, pictures, recognized, seen
 
 MAX_SHOWN = 30_000
-"""Characters of a document that the model sees of one call."""
+"""Characters of a document that one call shows the model."""
 
 
 class ReadDocumentAction(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class ReadDocumentAction(msgspec.Struct, frozen=True):
 
 
 class ReadDocumentObservation(Observation, frozen=True, kw_only=True):
-    """What the document is, which of its parts are shown, from 1, and of how many."""
+    """What the document is, the numbers of the parts that are shown, from 1, and how many there are."""
 
     path: str
     kind: str = ""
@@ -57,14 +57,14 @@ class ReadDocumentObservation(Observation, frozen=True, kw_only=True):
 
 
 class ReadDocument:
-    """The executor; `transcriber` among its parameters is the model that writes down what is said in a recording."""
+    """The executor. Params: `transcriber`, the model that transcribes speech."""
 
     def __init__(self, params: Params) -> None:
         given = params.get("transcriber")
         self._transcriber = given if isinstance(given, str) and given else TRANSCRIBER
 
     async def __call__(self, action: ReadDocumentAction, context: ToolContext) -> ReadDocumentObservation:
-        """What was asked for. Raises `ToolError` with what to do instead."""
+        """Read what was asked for. Raises `ToolError` that says what to do instead."""
         path = place(action.path, context)
         data = await anyio.to_thread.run_sync(partial(bytes_of, path, context, MOST_BYTES))
         limit = MOST if action.pages.strip() or action.query.strip() else BEGINNING
@@ -92,7 +92,7 @@ class ReadDocument:
 
 
 async def _with_scans(found: Document) -> Document:
-    """A document whose pages without text have that which tesseract reads, where it is installed."""
+    """Return a document whose pages without text have the text that tesseract recognizes, if it is installed."""
     if found.unit != "page":
         return found
     texts = {picture.label: await recognized(picture.jpeg) for picture in pictures(found.parts)}
@@ -106,7 +106,7 @@ async def _with_scans(found: Document) -> Document:
 
 
 async def _said(found: Document, path: str, context: ToolContext) -> list[Content]:
-    """The text of a document; where it is cut the whole is kept, and a file that the model may search."""
+    """Return the text of a document. If it is cut, the whole is kept, also in a file that the model may search."""
     text = await anyio.to_thread.run_sync(lambda: context.masked(shown(found, path), by_line=True))
     return await shortened(text, MAX_SHOWN, "document", context)
 

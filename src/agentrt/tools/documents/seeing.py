@@ -1,4 +1,4 @@
-"""Images for a model: as it sees them, and the text in them as tesseract reads it where that is installed."""
+"""Images as content for a model, and the text in them that tesseract recognizes, if it is installed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ...specs import Content, ImageContent, TextContent
 from ..clipping import clip
 
 MOST_SEEN = 5 * 1024 * 1024
-"""Bytes of the largest image that a model is shown."""
+"""Maximum bytes of an image that a model is shown."""
 
 _RECOGNIZE = "ulimit -v 1048576; ulimit -t 30; exec tesseract stdin stdout"
 _SECONDS = 30.0
 _MOST_RECOGNIZED = 1 << 20
-"""Seconds for the recognition of text in an image, and bytes of that."""
+"""Limits of text recognition in an image: seconds, and bytes of the text."""
 
 
 async def recognized(data: bytes) -> str | None:
-    """The text in an image; None where there is no tesseract, or it cannot tell."""
+    """Return the text in an image, or None if tesseract is not installed or fails."""
     if shutil.which("tesseract") is None:
         return None
     try:
@@ -42,9 +42,9 @@ async def recognized(data: bytes) -> str | None:
 
 
 async def seen(data: bytes, jpeg: bytes, context: ToolContext, most: int) -> list[Content]:
-    """An image as a model sees it, and the text in it, of at most so many characters.
+    """Return an image as content for a model, and the text in it, at most `most` characters.
 
-    `jpeg` is the same made anew: another program is given that and never the file, which might name others.
+    `jpeg` is the same image encoded anew: tesseract gets this and never the file, which might refer to other files.
     """
     said: list[Content] = []
     if (text := await recognized(jpeg)) is not None:
@@ -56,7 +56,7 @@ async def seen(data: bytes, jpeg: bytes, context: ToolContext, most: int) -> lis
 
 
 def seeable(path: str, data: bytes) -> ImageContent:
-    """An image that a model is asked about. Raises `ToolError` for what none sees."""
+    """Return an image file as content. Raises `ToolError` if models cannot see it: another format, or too large."""
     if (kind := image_type(data)) is None:
         raise ToolError(f"{path} is no image that a model sees: PNG, JPEG, GIF or WebP")
     if len(data) > MOST_SEEN:
@@ -65,18 +65,18 @@ def seeable(path: str, data: bytes) -> ImageContent:
 
 
 def image_of(data: bytes, kind: str = "image/jpeg") -> ImageContent:
-    """An image as content."""
+    """Return an image as content."""
     return ImageContent(f"data:{kind};base64,{base64.b64encode(data).decode()}")
 
 
 def pictures(parts: Sequence[Part]) -> Iterator[Picture]:
-    """All pictures of a document, in their order."""
+    """Yield all pictures of a document, in order."""
     for part in parts:
         yield from part.pictures
 
 
 def labelled(parts: Sequence[Part]) -> Iterator[Content]:
-    """Pictures as a model sees them, each under a line that says of what it is."""
+    """Yield pictures as content for a model, each after a line that says what it shows."""
     for picture in pictures(parts):
         yield TextContent(f"[{picture.label}:]")
         yield image_of(picture.jpeg)

@@ -1,4 +1,4 @@
-"""Tools that read and change files: one editor, and the smaller ones that Gemini models know."""
+"""Tools that read and change files: a file editor, and the smaller tools that Gemini models know."""
 
 from .edit import edit
 from .file_editor import file_editor

@@ -1,7 +1,7 @@
-"""A text that a model copied with other white space, found where it is meant. Pure.
+"""Finds a text that a model copied with different white space. Pure.
 
-Only white space may differ: at the ends of lines, around the text, or by the same indentation before each line. What
-takes the place of the text is changed in the same way.
+Only white space may differ: at the ends of lines, around the text, or by the same indentation before each line. The
+replacement is adapted in the same way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from .runs import Runs, places
 
 MOST_READ = 50_000_000
-"""Characters of a text that are held against the places where it may be meant, at most: some seconds."""
+"""Maximum number of characters compared with the places where a text may be meant: some seconds."""
 
 _BLANK = " \t"
 _EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
@@ -25,11 +25,11 @@ _REST = re.compile(r"[ \t]*\n")
 _TO_LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
 
 Edge: TypeAlias = Callable[[str, int], bool]
-"""Whether a part may begin, or end, at a place of a text."""
+"""A check whether a part may begin, or end, at a place of a text."""
 
 
 class Alike(msgspec.Struct, frozen=True):
-    """Where a text is meant, what to put there, and in what the two differ."""
+    """The place of a text, its replacement, and how the text in the file differs from the given one."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class Alike(msgspec.Struct, frozen=True):
 
 
 def alike(text: str, old: str, new: str) -> Alike | None:
-    """The one place of `text` that `old` means, and `new` as it fits there; None where there is none, or several."""
+    """Return the only place of `text` that `old` can mean, with `new` adapted to it; None if there is not just one."""
     if not old.strip():
         return None
     return _by_line_ends(text, old, new) or _by_indentation(text, old, new) or _by_ends(text, old, new)
@@ -61,7 +61,9 @@ def _without_line_ends(text: str) -> str:
 
 
 def _in(lines: list[str], seen: list[str], place: int) -> int:
-    """A place in the lines as they are `seen`, without white space at their ends, as one in the lines themselves."""
+    """Return the place in the joined `lines` for a place in the joined `seen`: the same lines without white space at
+    their ends.
+    """
     gone = 0
     for line, short in zip(lines, seen, strict=True):
         if place <= len(short):
@@ -72,7 +74,7 @@ def _in(lines: list[str], seen: list[str], place: int) -> int:
 
 
 def _by_indentation(text: str, old: str, new: str) -> Alike | None:
-    """Whole lines, each further in or out by the same."""
+    """Find whole lines that are all indented further, or all less, by the same amount."""
     core = _core(old)
     lines = core.split("\n")
     margin = _margin(lines)
@@ -107,7 +109,9 @@ def _by_ends(text: str, old: str, new: str) -> Alike | None:
 
 
 def _edges(old: str, core: str) -> tuple[Edge, Edge]:
-    """What must not stand beside a text that has white space there: more of a word, or of a line."""
+    """Return the checks for the ends of `core`. Where `old` has white space beside it, the file must not continue a
+    word; where `old` has a newline after it, the file must have nothing else on the line.
+    """
     before, after = old[: old.index(core)], old[old.index(core) + len(core) :]
     begins = _at_word if before and re.match(r"\w", core) else _anywhere
     if "\n" in after:
@@ -136,7 +140,9 @@ def _at_line_end(text: str, place: int) -> bool:
 
 
 def _only(text: str, part: str, begins: Edge, ends: Edge) -> tuple[int, int] | None:
-    """Where a part stands, if there is one place with such edges; None where there are many to look at."""
+    """Return the span of a part if exactly one place passes the checks; None otherwise, and if there are too many
+    places to check.
+    """
     found = list[tuple[int, int]]()
     for start in _tried(places(text, part), part):
         if start is None:
@@ -150,7 +156,7 @@ def _only(text: str, part: str, begins: Edge, ends: Edge) -> tuple[int, int] | N
 
 
 def _tried(found: Iterator[int], part: str) -> Iterator[int | None]:
-    """Places where a part may be meant; None at the end where there are too many to look at."""
+    """Yield the places where a part may be meant; at the limit set by `MOST_READ` yield None and end."""
     most = 2 + MOST_READ // (len(part) + 100)
     yield from islice(found, most)
     if next(found, None) is not None:
@@ -158,12 +164,12 @@ def _tried(found: Iterator[int], part: str) -> Iterator[int | None]:
 
 
 def _core(old: str) -> str:
-    """A text without empty lines before it and white space behind it."""
+    """Return a text without empty lines at its beginning and white space at its end."""
     return _EMPTY_LINES.sub("", old).rstrip()
 
 
 def _margin(lines: list[str]) -> str:
-    """The white space that all lines begin with that have anything else."""
+    """Return the white space that all lines begin with, blank lines aside."""
     starts = [line[: len(line) - len(line.lstrip(_BLANK))] for line in lines if line.strip()]
     low, high = min(starts), max(starts)
     same = next((place for place, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
@@ -171,9 +177,11 @@ def _margin(lines: list[str]) -> str:
 
 
 def _placed(text: str, span: tuple[int, int], given: tuple[str, str], new: str, how: str) -> Alike:
-    """The core of the given text is at `span`: what to do with the white space around it, which `new` may have, too.
+    """Return the replacement for the `core` of `old` at `span`; handle the white space that `old` and `new` have around
+    their cores.
 
-    There are as many lines more or less behind it as `new` has at its end, of those that are there.
+    Newlines after the core are added or removed by as many as `new` has more or less than `old`, as far as the file has
+    them.
     """
     (old, core), (start, end) = given, span
     before, after = old[: old.index(core)], old[old.index(core) + len(core) :]

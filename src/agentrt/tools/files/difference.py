@@ -1,6 +1,6 @@
-"""A unified diff of two texts, in a time that has a bound. Pure.
+"""A unified diff of two texts, in bounded time. Pure.
 
-Where the texts are long and have little in common, more of them is shown as replaced than need be.
+For long texts with little in common, the diff shows more lines as replaced than necessary.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ AROUND = 3
 """Lines shown before and after a change."""
 
 STEPS = 5_000_000
-"""Comparisons of lines, at most: some seconds."""
+"""Maximum number of line comparisons: some seconds."""
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text with their ends; only a newline ends one, as other tools count them."""
+    """Return the lines of a text with their ends; only a newline ends a line, as other tools count lines."""
     return list(StringIO(text))
 
 
 def diff(old: str, new: str, path: str) -> str:
-    """A unified diff; empty for texts that are the same."""
+    """Return a unified diff; empty if the texts are the same."""
     before, after = lines_of(old), lines_of(new)
     head = max(0, _common(before, after) - AROUND)
     tail = max(0, _common(before[head:][::-1], after[head:][::-1]) - AROUND)
@@ -52,7 +52,7 @@ def _hunks(before: Sequence[str], after: Sequence[str], skipped: int) -> Iterato
 
 
 def _range(begin: int, end: int, skipped: int) -> str:
-    """Lines as a hunk names them: the first, and how many; of none the line before (POSIX, diff -u)."""
+    """Return a range as a hunk names it: first line and count; if it is empty, the line before (POSIX, diff -u)."""
     length = end - begin
     first = begin + skipped + (1 if length else 0)
     return str(first) if length == 1 else f"{first},{length}"
@@ -63,7 +63,7 @@ def _line(sign: str, line: str) -> str:
 
 
 class _Bounded(SequenceMatcher[str]):
-    """A matcher that finds nothing more once it has made `STEPS` comparisons."""
+    """A matcher that finds no more matches once `STEPS` comparisons are used up."""
 
     b2j: dict[str, list[int]]
     """Where each line stands in the second text, as `difflib` documents it."""
@@ -72,10 +72,10 @@ class _Bounded(SequenceMatcher[str]):
         super().__init__(None, before, after)
         self._left, places = STEPS, self.b2j
         self._steps = list(accumulate((1 + len(places.get(line, ())) for line in before), initial=0))
-        """How many are made at most for the lines before each."""
+        """The maximum number of comparisons for all lines before each line."""
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
-        """The longest run of lines that is in both."""
+        """Return the longest run of lines that is in both; an empty one if finding it takes too many comparisons."""
         steps = self._steps[-1 if ahi is None else ahi] - self._steps[alo]
         if steps > self._left:
             return Match(alo, blo, 0)

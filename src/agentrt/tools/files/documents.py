@@ -1,4 +1,4 @@
-"""The beginning of a document as a view shows it: of what no text editor can show, but a reader of documents can."""
+"""`document_at`: shows the beginning of a document, a file that is not text but has a reader in `documents`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from ..clipping import clip
 from .opened import bytes_of
 
 MOST_BYTES = 100 * 1024 * 1024
-"""Bytes of the largest document that is read."""
+"""Maximum size of a document that is read, in bytes."""
 
 _LIMIT = 15_000
 _MAX_SHOWN = 16_000
-"""Characters of a document that are read for a view, and that it shows."""
+"""Maximum number of characters that a view reads of a document, and that it shows."""
 
 
 async def document_at(path: str, context: ToolContext) -> TextContent | None:
-    """The beginning of the document at an absolute path; None where it is none by its name, or nothing is there.
+    """Return the beginning of the document at an absolute path; None if the name is not that of a document, or if
+    nothing is there.
 
-    Raises `ToolError` for one that cannot be read, also since the extra `documents` is not installed.
+    Raises `ToolError` if it cannot be read, also because the extra `documents` is not installed.
     """
     if not is_document(path) or await anyio.to_thread.run_sync(context.files.status, path) is None:
         return None

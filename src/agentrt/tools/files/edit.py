@@ -1,4 +1,4 @@
-"""`edit`: a text in a file replaced by another, for models that know Gemini's tools."""
+"""`edit`: replaces a text in a file, for models that know Gemini's tools."""
 
 from __future__ import annotations
 

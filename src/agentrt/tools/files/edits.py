@@ -1,4 +1,4 @@
-"""The edits of `file_editor` on text. Pure: each gives the new text, or raises `ToolError` with what to do instead."""
+"""The edits of `file_editor` on text, and its views. Errors are `ToolError`s with what to do instead. Pure."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SNIPPET = 4
 """Lines shown before and after an edit."""
 
 NEAR = 5
-"""Lines that are named where a text may have been meant."""
+"""Maximum number of lines named as places where a missing text may have been meant."""
 
 NAMED = 20
-"""Places that are named of a text that occurs more than once."""
+"""Maximum number of places named for a text that occurs more than once."""
 
 
 class Replaced(msgspec.Struct, frozen=True):
-    """A text after an edit, the line (from 1) where that begins, and what is to be said of it."""
+    """A text after an edit, the line (from 1) where the edit begins, and a note for the model."""
 
     text: str
     line: int
@@ -31,9 +31,10 @@ class Replaced(msgspec.Struct, frozen=True):
 
 
 def replace_once(text: str, old: str, new: str, path: str, named: tuple[str, str] = ("old_str", "new_str")) -> Replaced:
-    """`text` with the only occurrence of `old` replaced; where there is none, of what differs in white space alone.
+    """Return `text` with the only occurrence of `old` replaced; if there is none, with the only text replaced that
+    differs from `old` just in white space.
 
-    Raises `ToolError`, in which the two are `named` as the tool's arguments are.
+    Raises `ToolError`, which calls `old` and `new` by the tool's argument names in `named`.
     """
     if old == new:
         raise ToolError(f"{named[0]} and {named[1]} are the same: nothing to replace")
@@ -51,7 +52,7 @@ def replace_once(text: str, old: str, new: str, path: str, named: tuple[str, str
 
 
 def _lines_at(text: str, found: list[int]) -> list[int]:
-    """The numbers of the lines, from 1, at places that are in order."""
+    """Return the line numbers, from 1, of places in ascending order."""
     numbers, line, at = list[int](), 1, 0
     for place in found:
         line, at = line + text.count("\n", at, place), place
@@ -75,14 +76,14 @@ def _replaced_alike(text: str, old: str, new: str, path: str, named: tuple[str, 
 
 
 def _near(text: str, old: str) -> str:
-    """Where the first line of what was not found stands by itself."""
+    """Return a hint that names the lines equal to the first line of `old`, apart from white space; "" if none is."""
     first = next((line.strip() for line in old.split("\n") if line.strip()), None)
     at = [number for number, line in enumerate(lines_of(text), 1) if line.strip() == first]
     return f" (its first line is at {', '.join(map(str, at[:NEAR]))})" if at else ""
 
 
 def insert_after(text: str, line: int, new: str) -> str:
-    """`text` with `new` after its line number `line`; 0 inserts at the beginning."""
+    """Return `text` with `new` after its line number `line`; 0 inserts at the beginning."""
     lines = lines_of(text)
     if not 0 <= line <= len(lines):
         raise ToolError(
@@ -95,15 +96,15 @@ def insert_after(text: str, line: int, new: str) -> str:
 
 
 def numbered(text: str, first: int = 1, last: int | None = None) -> str:
-    """Lines `first` to `last` with their numbers, as `cat -n` shows them."""
+    """Return lines `first` to `last` with their numbers, as `cat -n` shows them."""
     shown = enumerate(lines_of(text)[first - 1 : last], first)
     return "".join(f"{number:6}\t{line}" for number, line in shown).removesuffix("\n")
 
 
 def shown_lines(text: str, view_range: list[int] | None, path: str, limit: int) -> str:
-    """The numbered lines of a range [first, last], in at most `limit` characters; last -1 is the end.
+    """Return the numbered lines of a range [first, last], in at most `limit` characters; last -1 is the end.
 
-    There are as many whole lines as there is room for, and how to go on.
+    If not all fit, these are as many whole lines as fit (or the beginning of the first), and a note how to go on.
     """
     lines = lines_of(text)
     first, last = _range(len(lines), view_range)
@@ -127,7 +128,7 @@ def _more(first: int, until: int, last: int, count: int) -> str:
 
 
 def _range(count: int, view_range: list[int] | None) -> tuple[int, int]:
-    """The first and the last line to show, of so many."""
+    """Return the first and the last line to show of `count` lines. Raises `ToolError` for an invalid range."""
     if view_range is None:
         return 1, count
     if len(view_range) != 2:
@@ -144,5 +145,5 @@ def _range(count: int, view_range: list[int] | None) -> tuple[int, int]:
 
 
 def snippet(text: str, line: int, height: int) -> str:
-    """The numbered lines around an edit of `height` lines that begins at `line`."""
+    """Return the numbered lines around an edit of `height` lines that begins at `line`."""
     return numbered(text, max(1, line - SNIPPET), line + height - 1 + SNIPPET)

@@ -47,7 +47,7 @@ class FileEditorAction(msgspec.Struct, frozen=True):
 
 
 class FileEditor:
-    """Edits files; what it has done stands in the log, and so an edit can be taken back whenever that was."""
+    """The executor. It undoes edits from the log, so it can undo an edit that was made before a restart."""
 
     def __init__(self, params: Params, name: str = "file_editor") -> None:
         self._name = name
@@ -134,7 +134,7 @@ def _effects(action: FileEditorAction, workspace: Workspace) -> Effects:
         return Effects()  # it will be refused
     if action.command == "view":
         return Effects(reads=(action.path,))
-    shown = () if action.command == "create" else (action.path,)  # around what was changed
+    shown = () if action.command == "create" else (action.path,)  # the result shows lines around the change
     return Effects(reads=shown, writes=(FileText(action.path, action.file_text),))
 
 

@@ -1,4 +1,4 @@
-"""Writing where a path says, and not where a link leads: for files whose place the model does not choose."""
+"""`refuse_links`: keeps a file, whose place the model does not choose, from being written where a link leads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ...protocols import ToolContext
 
 
 def refuse_links(path: str, context: ToolContext) -> None:
-    """Raises `ToolError` where a part of a path, from the workspace on, is a link: also one to what is not there."""
+    """Raise `ToolError` if a component of a path below the workspace is a symbolic link, even a dangling one."""
     directory = context.workspace.path
     for name in path.split("/"):
         if context.files.status(directory) is None:

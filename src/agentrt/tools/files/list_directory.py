@@ -1,4 +1,4 @@
-"""`list_directory`: what is in a directory, for models that know Gemini's tools."""
+"""`list_directory`: lists a directory, for models that know Gemini's tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..definition import Params, ToolType
 from .opened import place
 
 MAX_ENTRIES = 500
-"""Entries that are shown of one call."""
+"""Maximum number of entries shown by one call."""
 
 
 class ListDirectoryAction(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class ListDirectoryAction(msgspec.Struct, frozen=True):
 
 
 class ListDirectoryObservation(Observation, frozen=True, kw_only=True):
-    """How many entries there are, and whether all of them are shown."""
+    """The number of entries, and whether only some of them are shown."""
 
     dir_path: str
     total_count: int
@@ -44,7 +44,7 @@ class ListDirectory:
     def __init__(self, params: Params) -> None: ...
 
     async def __call__(self, action: ListDirectoryAction, context: ToolContext) -> ListDirectoryObservation:
-        """The entries, directories first. Raises `ToolError` for what is no directory."""
+        """Return the entries, directories first. Raises `ToolError` if the path is not a directory."""
         return await anyio.to_thread.run_sync(_list, action, context)
 
     async def aclose(self) -> None: ...

@@ -1,4 +1,4 @@
-"""A text file as a tool opens it, and what is told of an edit."""
+"""Opens text files for tools, and makes the result of an edit."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .difference import diff
 from .text_file import TextFile, text_file
 
 MAX_FILE = 10 * 1024 * 1024
-"""Bytes of the largest file that is opened."""
+"""Maximum size of a file that is opened, in bytes."""
 
 
 class FileEditorObservation(Observation, frozen=True, kw_only=True):
-    """What an edit changed: the file before and after, and the difference as a unified diff, all without secrets.
+    """What an edit changed: the file before and after, and a unified diff, all without secrets.
 
-    `undid` is the seq of the result whose edit was taken back. `encoding` and `newline` are those of the file before.
+    `undid` is the seq of the result whose edit was undone. `encoding` and `newline` are those of the file before.
     """
 
     path: str
@@ -33,7 +33,7 @@ class FileEditorObservation(Observation, frozen=True, kw_only=True):
 
 
 def place(path: str, context: ToolContext) -> str:
-    """A path that is absolute, or from the workspace on, as an absolute one. Raises `ToolError`."""
+    """Return the absolute form of a path that is absolute or relative to the workspace. Raises `ToolError`."""
     if not path:
         raise ToolError("the path is empty")
     if "\0" in path:
@@ -42,12 +42,12 @@ def place(path: str, context: ToolContext) -> str:
 
 
 def shown(text: str, context: ToolContext) -> str:
-    """A text as it may be seen: masked before it is numbered, cut or compared, which would part a secret."""
+    """Return a text without secrets. Mask a text before it is numbered, cut or compared: that could split a secret."""
     return context.masked(text, by_line=True)
 
 
 def bytes_of(path: str, context: ToolContext, most: int = MAX_FILE) -> bytes:
-    """The bytes of a file, at most so many. Raises `ToolError`."""
+    """Return the bytes of a regular file. Raises `ToolError`, also if it has more than `most` bytes."""
     status = context.files.status(path)
     if status is None:
         raise ToolError(f"{path} does not exist: create it, or look for it in its directory")
@@ -61,14 +61,14 @@ def bytes_of(path: str, context: ToolContext, most: int = MAX_FILE) -> bytes:
 
 
 def opened(path: str, context: ToolContext) -> TextFile:
-    """A text file. Raises `ToolError`."""
+    """Return a text file. Raises `ToolError`."""
     return text_file(path, bytes_of(path, context))
 
 
 def edited(
     path: str, old: str | None, new: str, said: str, undid: int | None = None, was: TextFile | None = None
 ) -> FileEditorObservation:
-    """What is told of an edit; the texts are without secrets, and None is a file that was not there."""
+    """Return the result of an edit. The texts are without secrets; `old` is None if the file did not exist."""
     return FileEditorObservation(
         content=(TextContent(said),),
         path=path,

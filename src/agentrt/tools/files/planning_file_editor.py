@@ -1,4 +1,4 @@
-"""`planning_file_editor`: views any file and edits one, the plan."""
+"""`planning_file_editor`: views any file, and edits only the plan."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .opened import FileEditorObservation
 from .text_file import TextFile
 
 PLAN = ".agents_tmp/PLAN.md"
-"""The plan, from the workspace on."""
+"""The path of the plan, relative to the workspace."""
 
 SECTIONS = (
     "OBJECTIVE", "CONTEXT SUMMARY", "APPROACH OVERVIEW", "IMPLEMENTATION STEPS", "TESTING AND VALIDATION",
 )  # fmt: skip
 HEADINGS = "\n".join(f"# {number}. {title}\n" for number, title in enumerate(SECTIONS, 1))
-"""The plan before anything is planned."""
+"""The initial text of the plan."""
 
 
 class PlanningFileEditor:
-    """The executor: a `FileEditor` that changes nothing but the plan, which has headings from the first."""
+    """The executor: a `FileEditor` that changes only the plan, which starts with headings."""
 
     def __init__(self, params: Params) -> None:
         self._editor = FileEditor(params, "planning_file_editor")
@@ -43,14 +43,15 @@ class PlanningFileEditor:
         return await self._editor(replace(action, path=path), context)
 
     async def aclose(self) -> None:
-        """Nothing is held."""
+        """Close the editor."""
         await self._editor.aclose()
 
 
 def _begun(plan: str, anew: bool, context: ToolContext) -> None:
-    """See that the plan has its headings; one that has no more than those is removed for one that is written anew.
+    """Write the headings if there is no plan. With `anew`, remove a plan that has only its headings, so that it can be
+    created.
 
-    Raises `ToolError` where a link would lead elsewhere, be it to what is not there yet.
+    Raises `ToolError` if a component of the plan's path is a symbolic link, even a dangling one.
     """
     refuse_links(PLAN, context)
     there = context.files.status(plan) is not None

@@ -1,4 +1,4 @@
-"""`read_file`: the text of a file as it is, for models that know Gemini's tools."""
+"""`read_file`: shows a file's text without line numbers, for models that know Gemini's tools."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .opened import opened, place, shown
 from .viewing import image, is_image
 
 MAX_LINES = 1000
-"""Lines of one call, where no limit is given."""
+"""Lines shown by one call if no limit is given."""
 
 MAX_SHOWN = 30_000
-"""Characters of a file that the model sees of one call."""
+"""Maximum number of characters of a file shown by one call."""
 
 
 class ReadFileAction(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class ReadFileAction(msgspec.Struct, frozen=True):
 
 
 class ReadFileObservation(Observation, frozen=True, kw_only=True):
-    """Which lines are shown, from 1, and of how many."""
+    """The first and last line shown, from 1, and the number of lines in the file."""
 
     file_path: str
     first: int = 0
@@ -51,7 +51,7 @@ class ReadFile:
     def __init__(self, params: Params) -> None: ...
 
     async def __call__(self, action: ReadFileAction, context: ToolContext) -> ReadFileObservation:
-        """The lines. Raises `ToolError` with what to do instead."""
+        """Return the lines. Raises `ToolError` with what to do instead."""
         path = place(action.file_path, context)
         if (found := await document_at(path, context)) is not None:
             return ReadFileObservation(content=(found,), file_path=path)

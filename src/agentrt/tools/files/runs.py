@@ -1,4 +1,4 @@
-"""Where a text, or a run of lines, stands in another: in a time that grows with both, not with their product. Pure."""
+"""Finds a text, or a run of lines, in another, in time that grows with both lengths, not with their product. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import accumulate
 
 
 def places(text: str, part: str) -> Iterator[int]:
-    """Where `part` begins in `text`, in order; two may overlap. Each step takes a time that grows with the text."""
+    """Yield the places of `part` in `text`, in order; they may overlap. The time of each step grows with the text."""
     place = text.find(part)
     while place >= 0:
         yield place
@@ -16,15 +16,15 @@ def places(text: str, part: str) -> Iterator[int]:
 
 
 class Runs:
-    """Lines, none of which has a newline, as one text in which runs of lines are found."""
+    """Lines without newlines, joined to one text in which runs of lines are found."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._text = "\n" + "".join(f"{line}\n" for line in lines)
         self._begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
-        """Where the newline before each line is."""
+        """The index of the newline before each line."""
 
     def of(self, wanted: Sequence[str], begin: int = 0) -> Iterator[int]:
-        """The indices, from `begin` on and in order, where these lines follow on one another; two may overlap."""
+        """Yield the indices from `begin` on, in order, where a run of the wanted lines begins; runs may overlap."""
         part = "\n" + "".join(f"{line}\n" for line in wanted)
         place = self._text.find(part, self._begins[begin])
         while place >= 0:

@@ -19,11 +19,11 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-"""The byte order marks (Unicode 16.0, 23.8), the longer ones before those that they begin with."""
+"""The byte order marks (Unicode 16.0, 23.8); a longer mark comes before the shorter one that it begins with."""
 
 
 class TextFile(msgspec.Struct, frozen=True):
-    """A file's text, with how it is stored; the mark is no part of the text."""
+    """A file's text and how it is stored; the mark is not part of the text."""
 
     text: str
     encoding: str = "utf-8"
@@ -31,11 +31,11 @@ class TextFile(msgspec.Struct, frozen=True):
     mark: bytes = b""
 
     def typed(self, text: str) -> str:
-        """A text of the model with the newlines that `text` has."""
+        """Return a text from the model with the line ends of `text`."""
         return text.replace("\r\n", "\n") if self.newline == "\r\n" else text
 
     def stored(self, path: str) -> bytes:
-        """The bytes of the file. Raises `ToolError` for what its encoding has no letter for."""
+        """Return the bytes of the file. Raises `ToolError` for a character that its encoding does not have."""
         try:
             return self.mark + self.text.replace("\n", self.newline).encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -45,8 +45,8 @@ class TextFile(msgspec.Struct, frozen=True):
 
 
 def text_file(path: str, data: bytes, encoding: str | None = None, newline: str | None = None) -> TextFile:
-    """The text in a file's bytes, with the encoding and the line ends that it is known to have. Raises `ToolError`
-    where there is none.
+    """Return the text in a file's bytes. `encoding` and `newline` are given if they are known; a byte order mark takes
+    precedence. Raises `ToolError` if the bytes are not text.
     """
     mark, marked = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", None))
     if marked is None and b"\0" in data[:8192]:
@@ -68,7 +68,7 @@ def _decoded(path: str, data: bytes, encoding: str | None) -> tuple[str, str]:
 
 
 def _guess(data: bytes) -> CharsetMatch | None:
-    """The likeliest encoding: Western European when that can be, since a short text fits many."""
+    """Return the likeliest encoding: Western European if possible, because a short text fits many."""
     from charset_normalizer import from_bytes  # loaded for the rare file that is not UTF-8
 
     return from_bytes(data, cp_isolation=["cp1252"]).best() or from_bytes(data).best()

@@ -1,6 +1,7 @@
-"""Taking back an edit by what the log says of it. Pure.
+"""Undoes an edit from its result in the log. Pure.
 
-The log has the texts without secrets; each line of a file is one line there, so what an edit left alone stays as it is.
+The log has the texts without secrets. Each line of a file is one line there, so lines that the edit did not change stay
+as they are in the file, secrets included.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from ...secrets import HIDDEN
 from .runs import Runs
 
 AROUND = 3
-"""Lines above and below an edit that tell its place once the file has changed elsewhere."""
+"""Number of lines above and below an edit that identify its place after the file has changed elsewhere."""
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """What the result of an edit says (`FileEditorObservation`)."""
+    """The fields of an edit's result (`FileEditorObservation`)."""
 
     path: str
     prev_exist: bool = True
@@ -32,7 +33,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 def last_edit(results: Iterable[ObservationEvent], path: str) -> tuple[int, Edit] | None:
-    """The last edit of a file that was not taken back, with the seq of its result; None where there is none."""
+    """Return the seq of the result, and the edit, of a file's last edit that was not undone; None if there is none."""
     edits = list[tuple[int, Edit]]()
     for result in results:
         edit = msgspec.json.decode(result.details, type=Edit | None)
@@ -46,7 +47,10 @@ def last_edit(results: Iterable[ObservationEvent], path: str) -> tuple[int, Edit
 
 
 def taken_back(text: str, shown: str, edit: Edit, path: str) -> str:
-    """A text, which is `shown` without secrets, without an edit. Raises `ToolError` where that cannot be told apart."""
+    """Return `text` with an edit undone; `shown` is `text` without secrets.
+
+    Raises `ToolError` if the place of the edit is not clear, or if the edit replaced a secret.
+    """
     there, lines = shown.split("\n"), text.split("\n")
     old, new = ((content or "").split("\n") for content in (edit.old_content, edit.new_content))
     above = _common(old, new)
@@ -59,13 +63,13 @@ def taken_back(text: str, shown: str, edit: Edit, path: str) -> str:
 
 
 def _common(one: list[str], other: list[str]) -> int:
-    """How many lines two texts have in common at their beginning."""
+    """Return how many lines two texts have in common at their beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (mine, its) in pairs if mine != its), min(len(one), len(other)))
 
 
 def _place(there: list[str], new: list[str], above: int, below: int, path: str) -> int:
-    """The index of what an edit added, in a file that has changed since."""
+    """Return the line index of an edit in a file that has changed since. Raises `ToolError` if it is not unique."""
     begin, end = max(0, above - AROUND), len(new) - max(0, below - AROUND)
     wanted = new[begin:end]
     places = list(islice(Runs(there).of(wanted), 2))

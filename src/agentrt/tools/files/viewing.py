@@ -1,4 +1,4 @@
-"""What a view shows: the numbered lines of a text, an image, or a directory two levels deep."""
+"""Views: the numbered lines of a text, an image, or a directory two levels deep."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .edits import shown_lines
 from .opened import MAX_FILE, opened, shown
 
 MAX_SHOWN = 16_000
-"""Characters of a file that the model sees of one call."""
+"""Maximum number of characters shown by one call."""
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"})
 
 
 def view(path: str, view_range: list[int] | None, context: ToolContext) -> Content:
-    """What stands at a path. Raises `ToolError`."""
+    """Return the view of a file or directory. Raises `ToolError`."""
     status = context.files.status(path)
     if status is not None and stat.S_ISDIR(status.st_mode):
         return TextContent(_clipped_listing(context.masked(_listing(path, context.files)), path))
@@ -33,12 +33,12 @@ def view(path: str, view_range: list[int] | None, context: ToolContext) -> Conte
 
 
 def is_image(path: str) -> bool:
-    """Whether a model may see it."""
+    """Return whether a path has the suffix of an image that a model can see."""
     return PurePosixPath(path).suffix.lower() in IMAGES
 
 
 def image(path: str, context: ToolContext) -> ImageContent:
-    """An image in a file. Raises `ToolError`."""
+    """Return the image in a file. Raises `ToolError`."""
     status = context.files.status(path)
     if status is not None and status.st_size > MAX_FILE:
         raise ToolError(f"{path} is larger than {MAX_FILE} bytes")
@@ -47,7 +47,7 @@ def image(path: str, context: ToolContext) -> ImageContent:
 
 
 def _listing(path: str, files: Files) -> str:
-    """Two levels of a directory, hidden entries only counted."""
+    """Return two levels of a directory; hidden entries are only counted."""
     lines, hidden = [f"{path.rstrip('/')}/"], 0
     entries, left_out = _visible(path, files)
     hidden += left_out
@@ -75,7 +75,9 @@ def _clipped_listing(listing: str, path: str) -> str:
 
 
 def _visible(path: str, files: Files) -> tuple[list[tuple[str, bool, bool]], int]:
-    """What is in a directory but what is hidden, and how much that is."""
+    """Return the entries of a directory that are not hidden, and the number of hidden ones. A directory that cannot be
+    listed counts as empty.
+    """
     try:
         found = files.names(path)
     except ToolError:

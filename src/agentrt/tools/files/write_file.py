@@ -1,4 +1,4 @@
-"""`write_file`: a file with the whole text that it is to have, for models that know Gemini's tools."""
+"""`write_file`: writes the whole text of a file, for models that know Gemini's tools."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WriteFile:
     def __init__(self, params: Params) -> None: ...
 
     async def __call__(self, action: WriteFileAction, context: ToolContext) -> FileEditorObservation:
-        """Write the file, which keeps its encoding and its line ends. Raises `ToolError`."""
+        """Write the file; an existing one keeps its encoding and line ends. Raises `ToolError`."""
         return await anyio.to_thread.run_sync(_write, action, context)
 
     async def aclose(self) -> None: ...

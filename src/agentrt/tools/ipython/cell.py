@@ -1,4 +1,4 @@
-"""`Cell`: one cell that runs, and what it asks of the agent and of people."""
+"""`Cell`: a running cell, and its requests to the agent and to people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .parsing import parsed
 
 
 class Cell:
-    """One cell that runs: what it shows, what it asks for, and the time that it has.
+    """A running cell: its output, its requests and its time limit.
 
     Time in which it waits for a call of a tool, or for a person, does not count.
     """
@@ -32,12 +32,12 @@ class Cell:
         self.word = ""
 
     def heard(self, kind: str, content: Mapping[str, Any]) -> None:
-        """A message of the kernel."""
+        """Take a message of the kernel."""
         if said := self.outputs.take(kind, content):
             self._context.output(said)
 
     async def asked(self, prompt: str, password: bool) -> str | None:
-        """What a person types."""
+        """Return what a person types, or None if nobody answers. Nobody is asked for a password."""
         if password:
             self.word = "[a password was asked for: nobody types one here]"
             return None
@@ -51,7 +51,7 @@ class Cell:
         return str(msgspec.json.decode(given.content)["value"])
 
     async def given(self, asked: Asking) -> Answer:
-        """What the code has asked for. Raises `ToolError`."""
+        """Carry out a request of the code. Raises `ToolError`."""
         if asked.what == "parse":
             return Answer(await parsed(asked.name, asked.arguments, self._context))
         if asked.what != "call":
@@ -77,7 +77,7 @@ class Cell:
 
 
 def said(made: Made) -> str:
-    """What a call came to, in words."""
+    """Return the result of a call as text."""
     match made.result:
         case ObservationEvent(content=content):
             return plain(content)
@@ -88,5 +88,5 @@ def said(made: Made) -> str:
 
 
 def failed(made: Made) -> bool:
-    """Whether it failed, or was not done."""
+    """Return whether a call failed or was not carried out."""
     return not isinstance(made.result, ObservationEvent) or made.result.is_error

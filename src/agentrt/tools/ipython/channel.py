@@ -1,4 +1,4 @@
-"""`Channel`: the socket over which the code in a kernel asks for what it does not have: calls of the agent's tools."""
+"""`Channel`: the socket over which the code in a kernel calls the agent's tools and has documents parsed."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ import msgspec
 from ...errors import ToolError
 
 LONGEST = 16 << 20
-"""Bytes of a request."""
+"""Maximum bytes of a request."""
 
 
 MOST_OPEN = 512
-"""Requests that are answered at once; the kernel itself makes fewer."""
+"""Maximum number of requests at once. The code in the kernel makes fewer."""
 
 
 class Asking(msgspec.Struct):
-    """What the code asks for: one line of JSON, answered by one."""
+    """A request of the code: one line of JSON, as is its answer."""
 
     what: str
-    """"call": a tool, "parse": a document."""
+    """"call" for a tool, "parse" for a document."""
     name: str = ""
     arguments: dict[str, Any] = {}
 
 
 class Answer(msgspec.Struct, omit_defaults=True):
-    """What it is given: a text with details, or a problem."""
+    """An answer: a text with details, or a problem."""
 
     text: str = ""
     details: msgspec.Raw = msgspec.Raw(b"null")
@@ -44,12 +44,12 @@ Given = Callable[[Asking], Awaitable[Answer]]
 
 
 class Channel:
-    """Listens in a directory for as long as a kernel lives; what answers changes from cell to cell."""
+    """Listens in a directory for as long as a kernel lives. Each cell has its own handler of requests."""
 
     def __init__(self, directory: Path) -> None:
         self.path = str(directory / "agent")
         self.given: Given | None = None
-        """Answers while a cell runs."""
+        """The handler of the running cell, None between cells."""
         self._server: asyncio.AbstractServer | None = None
         self._open = set[asyncio.Task[None]]()
 
@@ -58,13 +58,13 @@ class Channel:
         self._server = await asyncio.start_unix_server(self._connected, self.path, limit=LONGEST, backlog=MOST_OPEN)
 
     async def close(self) -> None:
-        """Listen no more, and answer nobody."""
+        """Stop listening, and drop all open requests."""
         if self._server is not None:
             self._server.close()
         await self.drop()
 
     async def drop(self) -> None:
-        """Answer nobody who asks now: the cell has ended."""
+        """Drop all open requests, because the cell has ended."""
         for task in list(self._open):
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
@@ -77,14 +77,14 @@ class Channel:
             return
         self._open.add(task)
         try:
-            with suppress(OSError, ValueError, asyncio.CancelledError):  # this task is nobody's but the channel's
+            with suppress(OSError, ValueError, asyncio.CancelledError):  # this task belongs to the channel alone
                 await self._serve(reader, writer)
         finally:
             self._open.discard(task)
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request, unless the code that asks goes before that."""
+        """Answer one request, unless the code closes the connection before."""
         line = await reader.readline()
 
         async def gone() -> None:

@@ -1,7 +1,7 @@
-"""What the code in a kernel has from its start: `tools`, and the functions known as AgentSkills.
+"""`tools` and the functions known as AgentSkills, which the code in a kernel has from its start.
 
-It runs in the kernel, whose Python may have nothing of this package: it imports the standard library alone, and what it
-prints is for the model. `SOCKET` is set by who loads it.
+This module runs in the kernel, whose Python may not have this package. So it imports only the standard library. What it
+prints is for the model. The code that loads it sets `SOCKET`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ WINDOW = 100
 
 MOST_MATCHES, MOST_FILES = 500, 100
 LONGEST_LINE = 500
-"""Characters of a line that are shown of a match."""
+"""Characters shown of a line that matches."""
 
 MOST_BYTES = 50 << 20
-"""Of a file that is searched or opened."""
+"""Maximum bytes of a file that is searched or opened."""
 
 __all__ = [
     "create_file",
@@ -77,7 +77,7 @@ tools = Tools()
 
 
 MOST_AT_ONCE = 64
-"""Calls of tools that are made side by side; the others wait."""
+"""Maximum number of requests at once; the others wait."""
 
 _turns: dict[Any, asyncio.Semaphore] = {}
 
@@ -122,7 +122,7 @@ def _result(found: dict[str, Any]) -> ToolResult:
 
 
 class _Open:
-    """The file that is open, and the line in the middle of the window."""
+    """The open file, and the line in the middle of the window."""
 
     path: str | None = None
     line = 1
@@ -138,7 +138,7 @@ def _lines(path: str) -> list[str]:
 
 
 def _shown(lines: list[str]) -> list[str]:
-    """The lines of a file, without the nothing behind its last line end."""
+    """Return the lines of a file, without the empty one after its last newline."""
     return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
 
 
@@ -229,7 +229,7 @@ def edit_file(start: int, end: int, content: str) -> None:
 
 
 def _below(directory: str) -> Iterator[str]:
-    """The files below a directory, without hidden ones, in their order."""
+    """Yield the files below a directory in order, without hidden ones."""
     for place, names, files in os.walk(directory):
         names[:] = sorted(name for name in names if not name.startswith("."))
         yield from (os.path.join(place, name) for name in sorted(files) if not name.startswith("."))

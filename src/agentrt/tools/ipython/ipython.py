@@ -1,4 +1,4 @@
-"""`ipython`: cells of Python in a kernel that keeps its state, which may call the agent's other tools."""
+"""`ipython`: Python cells in a kernel that keeps its state. Their code may call the agent's other tools."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ MAX_OUTPUT = 30_000
 
 CELL_SECONDS = 120.0
 SETTLE_SECONDS = 3.0
-"""How long an interrupted cell has to end, before its kernel is."""
+"""Seconds that an interrupted cell has to end before its kernel is ended."""
 
 MOST_TOLD = 2_000
-"""Characters of the result of a call that are told of a cell that was cut."""
+"""Characters shown of a call's arguments, and of its result, if the cell's kernel was lost with the process."""
 
 
 class IPythonAction(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class IPythonAction(msgspec.Struct, frozen=True):
 
 
 class IPythonObservation(Observation, frozen=True, kw_only=True):
-    """What a cell came to; `execution_count` is its number, `calls` how many calls of tools it made."""
+    """The result of a cell. `execution_count` is its number, `calls` the number of tool calls that it made."""
 
     status: str
     execution_count: int = 0
@@ -68,9 +68,9 @@ class IPython:
         self._kernel: Kernel | None = None
         self._channel: Channel | None = None
         self._ended = False
-        """Whether there was a kernel before."""
+        """Whether an earlier kernel has ended and no new one has started."""
         self._lent = frozenset[str]()
-        """The names of the secrets that the code has."""
+        """Names of the secrets in the kernel's environment."""
 
     async def __call__(self, action: IPythonAction, context: ToolContext) -> IPythonObservation:
         """Run a cell. Raises `ToolError`."""
@@ -110,7 +110,7 @@ class IPython:
                 await kernel.end()
 
     async def _there(self, context: ToolContext) -> tuple[Kernel, bool]:
-        """The kernel, started where there is none, and whether it takes the place of one. Raises `ToolError`."""
+        """Return the kernel, started if there is none, and whether it replaces an earlier one. Raises `ToolError`."""
         if self._kernel is not None and self._kernel.alive:
             return self._kernel, False
         await self.aclose()
@@ -133,8 +133,8 @@ class IPython:
         return kernel, again
 
     async def _run(self, kernel: Kernel, code: str, cell: Cell, lent: Mapping[str, str]) -> str:
-        """Run a cell, which has secrets in its environment; how it ended. One that is cancelled, or has taken its time,
-        is interrupted.
+        """Run a cell with secrets in its environment, and return its status. It is interrupted if it is cancelled or
+        reaches its time limit.
         """
         assert self._channel is not None
         self._channel.given = cell.given
@@ -165,15 +165,15 @@ class IPython:
                     await self._channel.drop()
 
     async def _lend(self, kernel: Kernel, secrets: Mapping[str, str]) -> None:
-        """Give the code secrets in its environment, in place of those that it had; no cell keeps them."""
+        """Put secrets into the kernel's environment in place of the earlier ones, so that no cell has another's."""
         if secrets or self._lent:
-            old, self._lent = self._lent, self._lent | secrets.keys()  # it may have them though this is cut
+            old, self._lent = self._lent, self._lent | secrets.keys()  # the kernel may have them even if this is cut
             await kernel.run(_LENT.format(old=[*old], new=dict(secrets)), _unheard, quiet=True)
             self._lent = frozenset(secrets)
 
 
 def _left(made: Sequence[Made]) -> IPythonObservation:
-    """What is told of a cell whose kernel has ended with the program that ran it."""
+    """Return the result of a cell whose kernel ended with the process that ran it."""
     lines = ["The kernel ended in the middle of this cell, with the program that ran it: its variables are gone, and"]
     lines.append(
         "whatever the cell did besides is unknown. "
@@ -193,7 +193,7 @@ _GONE = (
 
 
 async def _load(kernel: Kernel, socket: str) -> None:
-    """Give the kernel what its code has from the start. Raises `ToolError`."""
+    """Load `in_kernel.py` into the kernel. Raises `ToolError`."""
     source = await anyio.to_thread.run_sync((Path(__file__).parent / "in_kernel.py").read_text)
     problem = Outputs()
     good = await kernel.run(_LOADING.format(source=source, socket=socket), problem.take, quiet=True)
@@ -221,7 +221,7 @@ _LENT = """
 
 
 def _unheard(kind: str, content: Mapping[str, Any]) -> None:
-    """Nobody hears what a cell of ours shows."""
+    """Ignore the output of an internal cell."""
 
 
 async def _clipped(content: tuple[Content, ...], context: ToolContext) -> tuple[Content, ...]:

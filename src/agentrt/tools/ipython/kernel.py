@@ -1,4 +1,4 @@
-"""`Kernel`: a Python kernel as a process of its own, spoken with over sockets in a directory that nobody else reads."""
+"""`Kernel`: a Python kernel in a process of its own, reached over sockets in a private directory."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
     from jupyter_client.asynchronous.client import AsyncKernelClient
 
 START_SECONDS = 60.0
-"""How long a kernel has to start."""
+"""Seconds that a kernel has to start."""
 
 REPLY_SECONDS = 2.0
-"""How long is waited for the end of what a cell shows, once it has ended: a flood may have lost its last message."""
+"""Seconds to wait for the end of a cell's output after its reply (a flood may lose the last message), or vice versa."""
 
 INTERRUPT_SECONDS = 0.5
-"""Between the first two tries to interrupt a cell; the wait doubles."""
+"""Seconds between the first two attempts to interrupt a cell. The wait doubles each time."""
 
 _KERNEL = "AGENTRT_KERNEL"
-"""The variable that marks what a kernel starts."""
+"""Environment variable that marks a kernel and what it starts."""
 
 _PARENT = "JPY_PARENT_PID"
-"""The variable by which a kernel knows whom it must not outlive: it looks each second."""
+"""Environment variable with the id of the process that the kernel must not outlive; it checks each second."""
 
 Heard = Callable[[str, Mapping[str, Any]], object]
 Asked = Callable[[str, bool], Awaitable[str | None]]
-"""What a person types, given the prompt and whether it is a password; None where nobody does."""
+"""Returns what a person types, given the prompt and whether it is a password; None if nobody answers."""
 
 
 class KernelDied(ToolError):
@@ -57,17 +57,17 @@ class KernelDied(ToolError):
 
 
 class Kernel:
-    """A kernel that runs."""
+    """A running kernel."""
 
     def __init__(self, client: AsyncKernelClient, process: anyio.abc.Process, directory: Path, mark: str) -> None:
         self._client, self._process, self.directory = client, process, directory
         self._mark, self._began = mark, time.clock_gettime(time.CLOCK_BOOTTIME) - START_SECONDS
         self.count = 0
-        """Cells that were run, as the kernel counts them."""
+        """Number of cells that were run, as the kernel counts them."""
 
     @classmethod
     async def started(cls, python: str, workspace: str, mark: str, masked: Callable[[str], str]) -> Kernel:
-        """A kernel that is ready. Raises `ToolError` that says what is missing."""
+        """Start a kernel and wait until it is ready. Raises `ToolError` that says what is missing."""
         library = await load_extra("jupyter_client.asynchronous.client", "jupyter")
         connect = await load_extra("jupyter_client.connect", "jupyter")
         directory = Path(await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="agentrt-kernel-")))
@@ -111,13 +111,13 @@ class Kernel:
         """Whether its process runs."""
         if self._process.returncode is not None:
             return False
-        try:  # asked of the system: what waits for it may not have heard yet that it has ended
+        try:  # asks the system: `returncode` may not be set yet though the process has ended
             return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
         except ChildProcessError:
             return False
 
     async def _interrupt(self) -> None:
-        """Raise `KeyboardInterrupt` in what it runs, until this is cancelled: between two cells it hears nothing."""
+        """Raise `KeyboardInterrupt` in the kernel repeatedly until cancelled: between two cells it has no effect."""
         wait = INTERRUPT_SECONDS
         while True:
             with suppress(ProcessLookupError):
@@ -126,9 +126,9 @@ class Kernel:
             wait *= 2
 
     async def run(self, code: str, heard: Heard, asked: Asked | None = None, *, quiet: bool = False) -> bool:
-        """Run a cell to its end, and say whether that was a good one. Raises `KernelDied`.
+        """Run a cell to its end, and return whether it succeeded. Raises `KernelDied`.
 
-        What it shows comes to `heard`, as kind and content. Who cancels this has the cell interrupted.
+        `heard` gets its output, as kind and content. After cancelling this, call `settle` to interrupt the cell.
         """
         sent = self._client.execute(code, silent=quiet, store_history=not quiet, allow_stdin=True)
         good, replied, ends = False, anyio.Event(), {sent}
@@ -151,7 +151,7 @@ class Kernel:
                 given = await asked(prompt, password) if asked is not None else None
                 if given is not None:
                     self._client.input(given)
-                else:  # an interrupt may cut the reply, too: what is asked after it is answered all the same
+                else:  # an interrupt may cut the reply, too: the reply to a later request then ends the wait
                     ends.add(self._client.kernel_info())
                     await self._interrupt()
 
@@ -172,7 +172,7 @@ class Kernel:
         return good
 
     async def _listen(self, sent: str, heard: Heard) -> None:
-        """Hear what a cell shows until it is idle."""
+        """Pass a cell's output to `heard` until the kernel is idle."""
         while True:
             message = await self._client.get_iopub_msg()
             if message["parent_header"].get("msg_id") != sent:
@@ -183,7 +183,7 @@ class Kernel:
             heard(kind, content)
 
     async def settle(self, seconds: float) -> bool:
-        """Interrupt what it runs, and say whether it was idle within so many seconds."""
+        """Interrupt what the kernel runs, and return whether it was idle within so many seconds."""
         with anyio.move_on_after(seconds), suppress(KernelDied):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._interrupt)
@@ -193,7 +193,7 @@ class Kernel:
         return False
 
     async def _ready(self) -> None:
-        """Wait until it answers on both of its channels. Raises `ToolError`."""
+        """Wait until the kernel answers on both channels, shell and IOPub. Raises `ToolError`."""
         with anyio.move_on_after(START_SECONDS):
             while self.alive:
                 sent = self._client.kernel_info()
@@ -210,7 +210,7 @@ class Kernel:
         raise ToolError(f"the kernel does not start: {words}{hint}")
 
     async def end(self) -> None:
-        """End it with all that it has started."""
+        """End the kernel with all that it has started."""
         self._client.stop_channels()
         with suppress(psutil.Error):
             itself = psutil.Process(self._process.pid)

@@ -1,7 +1,7 @@
-"""What a cell does, as far as IPython's own syntax says: shell commands behind `!`, and magics. Pure.
+"""Effects of a cell by IPython's own syntax: shell commands after `!`, and magics. Pure.
 
-Source: IPython's reference, "Built-in magic commands". What is not known here is taken for a command of a shell, so
-that it is rated as one that nobody knows.
+Source: IPython's reference, "Built-in magic commands". A magic that is not known here counts as a shell command, so
+that it is rated like an unknown one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from ...specs.effects import Effects, FileText, Source
 
 _TARGET = r"(?:[^=!%'\"#]+=\s*)?"
-"""What a line may assign to."""
+"""The target of an assignment, which a line may begin with."""
 
 _SHELL = re.compile(rf"\s*{_TARGET}!!?(.+)$")
 _MAGIC = re.compile(rf"\s*{_TARGET}%(\w+)[ \t]*(.*)$")
@@ -22,7 +22,7 @@ _THROUGH = re.compile(r"get_ipython\s*\(|run_line_magic|run_cell_magic|\bgetoutp
 _OPTIONS = re.compile(r"(?:-\w+(?:\s+\d+)?\s+)*")
 
 _MEASURED = ("time", "timeit", "prun", "capture", "memit", "mprun", "lprun")
-"""Magics that run the Python behind them, or below."""
+"""Magics that run the Python after them on the line, or below it in the cell."""
 
 _HARMLESS = frozenset(
     {"matplotlib", "pylab", "precision", "who", "whos", "who_ls", "history", "hist", "pwd", "pdoc", "pinfo", "psource",
@@ -30,11 +30,11 @@ _HARMLESS = frozenset(
 )  # fmt: skip
 _PROGRAMS = frozenset({"pip", "conda", "uv", "mamba", "cd", "ls", "mkdir", "rm", "mv", "cp", "cat", "rmdir"})
 _WRITES = re.compile(r"\b(?:create_file|open_file)\s*\(\s*(?:\w+\s*=\s*)?(['\"])(.+?)\1")
-"""The functions of AgentSkills by which a file is written, or opened to be."""
+"""Calls of the AgentSkills functions that create a file, or open it to be edited."""
 
 
 def effects_of(code: str) -> Effects:
-    """What a cell runs and writes: Python, and shell commands behind `!` and in magics."""
+    """Return what a cell runs and writes: Python, and shell commands after `!` and in magics."""
     if (cell := _CELL.match(code)) is not None:
         return _of_cell(*cell.groups())
     commands, rest = [], []
@@ -55,7 +55,7 @@ def effects_of(code: str) -> Effects:
 
 
 def _of_cell(name: str, line: str, body: str) -> Effects:
-    """What a magic does with the rest of its cell."""
+    """Return the effects of a cell magic: `%%name line`, and the rest of the cell."""
     if name in _MEASURED:
         return effects_of(f"{_measured(line)}\n{body}".strip("\n")) if body.strip() or line.strip() else Effects()
     if name == "writefile" or name == "file":
@@ -73,7 +73,7 @@ def _of_cell(name: str, line: str, body: str) -> Effects:
 
 
 def _command(line: str) -> str | None:
-    """The shell command that a line is, "" for one that does nothing; None for a line of Python."""
+    """Return the shell command of a line, "" for a line without effects, or None for a line of Python."""
     if (shell := _SHELL.match(line)) is not None:
         return shell[1].strip()
     if (magic := _MAGIC.match(line)) is None or re.match(r"\s*[\w\])]+\s*%", line):
@@ -107,7 +107,7 @@ def _is_python(code: str) -> bool:
 
 
 def _without_help(code: str) -> Iterator[str]:
-    """A cell without the lines that ask for help, which run nothing."""
+    """Yield the lines of a cell, with `pass` for those that ask for help, which run nothing."""
     for line in code.splitlines():
         bare = line.strip()
         yield "pass" if re.fullmatch(r"\?{0,2}[\w.*]+\?{1,2}|\?{1,2}[\w.*]+", bare) else line

@@ -10,10 +10,10 @@ from ...specs import Content, ImageContent, TextContent
 from ...specs.content import sound
 
 MOST_CHARACTERS = 4_000_000
-"""Of the text of one cell that are kept: its first and its last half."""
+"""Maximum characters kept of each text between images: half from its beginning, half from its end."""
 
 MOST_IMAGES, LONGEST_IMAGE = 8, 4 << 20
-"""Images of one cell that a model is shown, and characters of one in base64."""
+"""Maximum number of images of a cell that a model is shown, and maximum characters of each in base64."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]?|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])?")
 _IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
@@ -32,7 +32,7 @@ class Outputs:
         """Whether the cell has raised an error."""
 
     def take(self, kind: str, content: Mapping[str, Any]) -> str:
-        """Take a message; the text that it adds, as it comes."""
+        """Take a message, and return the text that it adds."""
         match kind:
             case "stream":
                 return self._add(str(content.get("text", "")))
@@ -101,5 +101,5 @@ class Outputs:
 
 
 def _last(line: str) -> str:
-    """A line as it was in the end, where it was written over."""
+    """Return the last state of a line that was overwritten."""
     return next((part for part in reversed(line.split("\r")) if part), "")

@@ -1,4 +1,4 @@
-"""What the code in a kernel has read of a document: `parse_pdf` and the like. The kernel itself needs no library."""
+"""Reads documents for `parse_pdf` and the like in a kernel, which needs no library itself."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ..files.opened import bytes_of, place
 _KINDS = ("pdf", "docx", "latex", "pptx", "image", "audio", "video")
 
 MOST_FRAMES = 30
-"""Frames of a video that a model is asked about."""
+"""Maximum number of frames of a video that a model is asked about."""
 
 
 async def parsed(kind: str, arguments: dict[str, Any], context: ToolContext) -> str:
-    """The text of a document of that kind, without secrets; what a model says of an image, of the frames of a video, or
-    hears in a recording.
+    """Return the text of a document without secrets, what a model says of an image or of the frames of a video, or the
+    transcript of a recording.
 
     Raises `ToolError`.
     """
@@ -43,7 +43,7 @@ async def parsed(kind: str, arguments: dict[str, Any], context: ToolContext) -> 
         case "video":
             return await _watched(path, data, task, arguments.get("every", 0), context)
         case _:
-            if (found := kind_of(path, data)) not in (kind, "office"):  # its reader tells one that is encrypted
+            if (found := kind_of(path, data)) not in (kind, "office"):  # "office": its reader tells if it is encrypted
                 raise ToolError(f"{path} is no {kind}, but {found}")
             document = await read_document(data, path, Wanted(limit=MOST))
             return await anyio.to_thread.run_sync(lambda: context.masked(shown(document, path), by_line=True))
@@ -56,7 +56,7 @@ async def _recording(path: str, data: bytes, wanted: Wanted) -> Document:
 
 
 async def _heard(path: str, data: bytes, model: str, context: ToolContext) -> str:
-    """What is said, as it would be read: without the lines that say where in the file."""
+    """Return the transcript of a recording, without the lines that tell the position in the file."""
     wanted = Wanted(pages="1-", media=True, pictures=0)
     recording = await heard(await _recording(path, data, wanted), wanted, model, context)
     if not any(part.seconds for part in recording.parts):
@@ -66,7 +66,7 @@ async def _heard(path: str, data: bytes, model: str, context: ToolContext) -> st
 
 
 async def _watched(path: str, data: bytes, task: str, every: Any, context: ToolContext) -> str:
-    """What a model says of each of some frames."""
+    """Return what a model says of each of some frames."""
     if not isinstance(every, int) or every < 1:
         raise ToolError("frame_interval is a number of frames, from 1")
     wanted = Wanted(pages="1-", media=True, pictures=MOST_FRAMES, every=every)

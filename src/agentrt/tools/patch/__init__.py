@@ -1,4 +1,4 @@
-"""Patches as models of OpenAI write them: `apply_patch`."""
+"""`apply_patch`: applies patches in the format of OpenAI's models."""
 
 from .apply_patch import apply_patch
 

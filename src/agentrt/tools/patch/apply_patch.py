@@ -1,4 +1,4 @@
-"""`apply_patch`: files added, changed, moved and deleted by one patch, all of it or nothing."""
+"""`apply_patch`: adds, changes, moves and deletes files by one patch; applies all of it or nothing."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from .envelope import Add, Delete, Operation, Update, parsed
 from .fitting import fitted, patched
 
 MAX_FILE = 10 * 1024 * 1024
-"""Bytes of the largest file that is changed."""
+"""Maximum size of a file that is changed, in bytes."""
 
 MAX_SHOWN = 4000
-"""Characters of what is said of fuzz."""
+"""Maximum number of characters of the result."""
 
 
 class ApplyPatchAction(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class ApplyPatchAction(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of a file; the difference as a unified diff, without secrets."""
+    """A change of a file, with a unified diff without secrets; that of a deleted file is empty."""
 
     path: str
     kind: Literal["added", "updated", "deleted", "moved"]
@@ -59,7 +59,7 @@ class ApplyPatchObservation(Observation, frozen=True, kw_only=True):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """What becomes of a file: its bytes as they were, and its text as it will be; None: there is none."""
+    """The planned change of a file: its bytes before and its text after the patch; None if there is no file."""
 
     path: str
     was: bytes | None
@@ -74,7 +74,7 @@ class ApplyPatch:
     def __init__(self, params: Params) -> None: ...
 
     async def __call__(self, action: ApplyPatchAction, context: ToolContext) -> ApplyPatchObservation:
-        """Apply a patch. Raises `ToolError` when any part of it cannot be: then nothing was changed."""
+        """Apply a patch. Raises `ToolError` if any part of it cannot be applied; then nothing is changed."""
         return await anyio.to_thread.run_sync(_apply, action.patch, context)
 
     async def aclose(self) -> None: ...
@@ -98,9 +98,9 @@ def _apply(patch: str, context: ToolContext) -> ApplyPatchObservation:
 def plan(
     operations: Sequence[Operation], files: Files, root: str, step: Callable[[], object] = lambda: None
 ) -> list[Planned]:
-    """What a patch does to the files that are there; nothing is written. Raises `ToolError`.
+    """Return what a patch does to the files; write nothing. Raises `ToolError`.
 
-    `step` is called now and then; what it raises ends the work.
+    `step` is called regularly; an exception from it ends the work.
     """
     planned: dict[str, Planned] = {}
     gone = set[str]()
@@ -131,7 +131,9 @@ def plan(
 
 
 def _real(path: str, operation: Operation, files: Files) -> str:
-    """The file that a path leads to. Raises `ToolError` for a link that would be moved, deleted or written over."""
+    """Return the file that a path leads to. Raises `ToolError` for a link that would be moved or deleted, and for one
+    that leads nowhere.
+    """
     above, _, name = path.rpartition("/")
     if files.status(path) is None:
         if files.status(above or "/") is not None and any(one == name and link for one, _, link in files.names(above)):
@@ -150,11 +152,11 @@ def _updated(update: Update, path: str, so_far: Planned | None, files: Files, st
         data = _bytes(path, files)
         planned = Planned(path, data, text_file(path, data))
     file = planned.now
-    assert file is not None  # what was deleted is gone
+    assert file is not None  # an update of a deleted file was refused before
     lines = file.text.removesuffix("\n").split("\n") if file.text else []
     fits = fitted(lines, update.hunks, update.path, step)
     left = patched(lines, fits)
-    # an empty last line is there only by its newline
+    # an empty last line exists only because of its newline
     ends = "\n" if left and (not file.text or file.text.endswith("\n") or not left[-1]) else ""
     said = [f"{update.path}, line {fit.start + 1}: it fits {fit.how}" for fit in fits if fit.how]
     return replace(planned, now=replace(file, text="\n".join(left) + ends), fuzz=(*planned.fuzz, *said))
@@ -177,7 +179,7 @@ def _bytes(path: str, files: Files) -> bytes:
 
 
 def commit(planned: Sequence[Planned], files: Files) -> None:
-    """Write all of it; when one cannot be written, those before it become what they were. Raises `ToolError`."""
+    """Write all changes; if one cannot be written, undo those before it. Raises `ToolError`."""
     stored = {one.path: one.now.stored(one.path) for one in planned if one.now is not None}
     back = list[Callable[[], None]]()
     try:
@@ -189,7 +191,7 @@ def commit(planned: Sequence[Planned], files: Files) -> None:
                 files.write(one.path, stored[one.path])
                 back.append(partial(_restore, one, files))
         aside = {one.path: f"{one.path}.{new_id()[-8:]}.deleted" for one in planned if one.now is None}
-        for path, other in aside.items():  # so that they come back as they were
+        for path, other in aside.items():  # renamed first, so that they can be put back unchanged
             files.move(path, other)
             back.append(partial(files.move, other, path))
     except ToolError:
@@ -198,7 +200,7 @@ def commit(planned: Sequence[Planned], files: Files) -> None:
                 step()
         raise
     for other in aside.values():
-        with contextlib.suppress(ToolError):  # all is done: what cannot be removed is only left over
+        with contextlib.suppress(ToolError):  # the patch is applied: a file that cannot be removed is only left over
             files.remove(other)
 
 
@@ -212,7 +214,7 @@ def _restore(one: Planned, files: Files) -> None:
 def _change(one: Planned, context: ToolContext) -> Change:
     kind: Literal["added", "updated", "deleted", "moved"]
     kind = "deleted" if one.now is None else "added" if one.was is None else "moved" if one.moved_from else "updated"
-    path = sound(one.path)  # a link may have led to a name that is no UTF-8
+    path = sound(one.path)  # a link may lead to a name that is not UTF-8
     if one.now is None:
         return Change(path, kind)
     old = "" if one.was is None else text_file(one.path, one.was).text
@@ -221,12 +223,12 @@ def _change(one: Planned, context: ToolContext) -> Change:
 
 
 def absolute(path: str, root: str) -> str:
-    """A path of a patch, which is from the workspace on, or absolute."""
+    """Return the absolute form of a patch's path, which is absolute or relative to the workspace."""
     return normpath(os.path.join(root, path))
 
 
 def _paths(action: ApplyPatchAction, workspace: Workspace) -> dict[str, str | None]:
-    """The files that a patch names, each with its whole new text where that is known; none for what is no patch."""
+    """Return the files that a patch names, each with its whole new text if that is known; none for an invalid patch."""
     found: dict[str, str | None] = {}
     try:
         operations = parsed(action.patch)

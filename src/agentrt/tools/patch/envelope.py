@@ -1,4 +1,4 @@
-"""The text of a patch as what it does with files. Pure.
+"""Parses the text of a patch into operations on files. Pure.
 
 The format is that of OpenAI's `apply_patch` (GPT-4.1 prompting guide, "Appendix: Generating and Applying File Diffs"):
 
@@ -28,9 +28,9 @@ _KINDS: dict[str, Kind] = {" ": " ", "-": "-", "+": "+"}
 
 
 class Hunk(msgspec.Struct, frozen=True):
-    """Lines that follow on one another in a file, each kept, removed or added, below the lines that `above` names.
+    """Consecutive lines, each kept, removed or added, below the lines of the file that `above` names.
 
-    `number` is the line of the patch where it begins, from 1.
+    `number` is the line of the patch where the hunk begins, from 1.
     """
 
     lines: tuple[tuple[Kind, str], ...]
@@ -52,13 +52,13 @@ class Add(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """A file that goes."""
+    """A file to delete."""
 
     path: str
 
 
 class Update(msgspec.Struct, frozen=True):
-    """A file that changes, and perhaps moves."""
+    """A file to change, to move, or both."""
 
     path: str
     hunks: tuple[Hunk, ...]
@@ -69,7 +69,7 @@ Operation: TypeAlias = Add | Delete | Update
 
 
 class _Lines:
-    """The lines between the two marks, and where we are."""
+    """The lines between the first and the last line of a patch, and the position in them."""
 
     def __init__(self, patch: str) -> None:
         lines = [line.removesuffix("\r") for line in patch.strip("\n").split("\n")]
@@ -94,13 +94,13 @@ class _Lines:
         return self._lines[self._at] if self._at < len(self._lines) else None
 
     def next(self) -> str:
-        """Take it."""
+        """Return the next line and go past it."""
         self._at += 1
         return self._lines[self._at - 1]
 
 
 def parsed(patch: str) -> tuple[Operation, ...]:
-    """What a patch does, in its order. Raises `ToolError` for what is no patch."""
+    """Return the operations of a patch, in its order. Raises `ToolError` for an invalid patch."""
     lines, found = _Lines(patch), list[Operation]()
     while (line := lines.peek()) is not None:
         number = lines.number
@@ -162,7 +162,7 @@ def _hunk(path: str, lines: _Lines) -> Hunk:
         lines.next()
         found.append((_KINDS[line[0]], line[1:]) if line else (" ", ""))
         bare.append(not line)
-    while found and bare[-1]:  # a line that only sets off what comes next
+    while found and bare[-1]:  # empty lines that only separate the hunk from what comes next
         del found[-1], bare[-1]
     if line is not None and line.rstrip() == "*** End of File":
         lines.next()

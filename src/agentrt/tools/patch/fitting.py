@@ -1,7 +1,7 @@
-"""Where the hunks of a patch belong in a file. Pure.
+"""Finds the places in a file where the hunks of a patch belong. Pure.
 
-A hunk belongs where its lines stand exactly, else where they stand but for white space at their ends, for one and the
-same indentation, or for typographic marks. What is kept stays as the file has it.
+A hunk belongs where its lines stand exactly; otherwise where they differ only in white space at their ends, by the same
+indentation, or in typographic marks. Lines that a hunk keeps stay as the file has them.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ..files.runs import Runs
 from .envelope import Hunk
 
 Shift: TypeAlias = tuple[str, str]
-"""How an indentation is changed: from one beginning of a line to another."""
+"""A change of indentation: the prefix of a line to remove, and the prefix to put in its place."""
 Same: TypeAlias = Callable[[str, str], Shift | None]
-"""How a line of a patch is to be changed to be one of a file; None where it is another line."""
+"""A comparison: the shift that turns a line of a patch into a line of a file; None if they are different lines."""
 
 _MARKS = str.maketrans("‐‑‒–—―−‘’‚‛“”„‟\u00a0\u2002\u2003\u2009\u202f\u3000", "-------''''\"\"\"\"      ")
 
 SHOWN = 6
-"""Lines of a hunk that are told where it does not fit."""
+"""Maximum number of lines shown of a hunk that does not fit, and of places named for its first line."""
 
 
 class Fit(msgspec.Struct, frozen=True):
-    """A hunk in its place: `lines` stand for `length` lines from index `start` on; `how` says in what it differed."""
+    """A hunk in its place: `lines` replace `length` lines from index `start` on; `how` describes an inexact fit."""
 
     start: int
     length: int
@@ -39,9 +39,9 @@ class Fit(msgspec.Struct, frozen=True):
 def fitted(
     lines: Sequence[str], hunks: Sequence[Hunk], path: str, step: Callable[[], object] = lambda: None
 ) -> list[Fit]:
-    """The places of hunks in a file, in their order, none over another. Raises `ToolError`.
+    """Return the places of hunks in a file, in order and without overlaps. Raises `ToolError` if a hunk does not fit.
 
-    `step` is called now and then; what it raises ends the work.
+    `step` is called regularly; an exception from it ends the work.
     """
     found, at, there = list[Fit](), 0, Lines(lines, step)
     for number, hunk in enumerate(hunks, 1):
@@ -55,7 +55,7 @@ def fitted(
 
 
 def patched(lines: Sequence[str], fits: Sequence[Fit]) -> list[str]:
-    """The lines with the hunks in their places."""
+    """Return the lines with the hunks applied."""
     found, at = list[str](), 0
     for fit in fits:
         found += [*lines[at : fit.start], *fit.lines]
@@ -64,7 +64,7 @@ def patched(lines: Sequence[str], fits: Sequence[Fit]) -> list[str]:
 
 
 def _below(lines: Sequence[str], hunk: Hunk, at: int) -> int | None:
-    """The index below the lines that it names as those above it; None where they are not there."""
+    """Return the index below the lines that the hunk names as `above`; None if they are not there, from `at` on."""
     for header in hunk.above:
         place = next((index for index in range(at, len(lines)) if _bare(lines[index]) == _bare(header)), None)
         if place is None:
@@ -96,7 +96,7 @@ def _fit(there: Lines, hunk: Hunk, begin: int) -> Fit | None:
 
 
 def _lines_there(lines: Sequence[str], hunk: Hunk, start: int, shift: Shift) -> tuple[str, ...]:
-    """The lines of a hunk as the file has them, and what is added with the indentation of the place."""
+    """Return the hunk's new lines: kept ones as the file has them, added ones with the indentation there."""
     found, at = list[str](), start
     for kind, line in hunk.lines:
         if kind == "+":
@@ -109,7 +109,7 @@ def _lines_there(lines: Sequence[str], hunk: Hunk, start: int, shift: Shift) -> 
 
 
 def _places(there: Lines, old: Sequence[str], begin: int, at_end: bool, way: Way) -> Iterator[tuple[int, Shift]]:
-    """Where the old lines stand, and how their indentation is to be changed, from one prefix to another."""
+    """Yield each index where the old lines stand, and the shift of their indentation."""
     lines, first = there.lines, max(begin, len(there.lines) - len(old)) if at_end else begin
     for start in there.candidates(old, way, first):
         there.step()
@@ -140,7 +140,7 @@ def _in_marks(line: str, there: str) -> Shift | None:
 
 
 def _in_indentation(line: str, there: str) -> Shift | None:
-    """From one prefix to another, of which one is empty: further in, or further out."""
+    """Return a shift in which at least one prefix is empty: the file's line is indented further, or less."""
     if line.strip() != there.strip():
         return None
     mine, its = _margin(line), _margin(there)
@@ -154,7 +154,7 @@ def _margin(line: str) -> str:
 
 
 class Way(NamedTuple):
-    """A way in which lines may be the same: then their `form` is."""
+    """A way to compare lines: lines that are the same have the same `form`."""
 
     form: Callable[[str], str]
     same: Same
@@ -170,14 +170,14 @@ _WAYS = (
 
 
 class Lines:
-    """The lines of a file, and where runs of them stand."""
+    """The lines of a file, in which runs of lines are found."""
 
     def __init__(self, lines: Sequence[str], step: Callable[[], object]) -> None:
         self.lines, self.step = lines, step
         self._known = dict[Way, tuple[frozenset[str], Runs]]()
 
     def candidates(self, old: Sequence[str], way: Way, first: int) -> Iterator[int]:
-        """Where lines may begin that have the same forms, in their order, from one on."""
+        """Return the indices from `first` on where a run of lines begins that has the same forms as `old`."""
         self.step()
         forms, runs = self._of(way)
         wanted = [way.form(line) for line in old]

@@ -1,4 +1,4 @@
-"""Search in files: `grep` and `glob`, by ripgrep where it is installed and by a program of our own elsewhere."""
+"""Search in files: `grep` and `glob`, with ripgrep if it is installed, else with a program of our own."""
 
 from .glob import glob
 from .grep import grep

@@ -1,6 +1,6 @@
-"""Patterns of ripgrep (those of Rust's `regex`), as Python's `regex` understands them. Pure.
+"""Translates patterns of ripgrep (those of Rust's `regex`) for Python's `regex`. Pure.
 
-What ripgrep refuses stays as it is: such a pattern is tried by Python's `regex` alone.
+Syntax that ripgrep refuses is left as it is: only Python's `regex` gets such a pattern.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _BOUNDS = {
     r"\>": r"\M", r"\b{end}": r"\M", r"\b{end-half}": r"(?!\w)",
 }  # fmt: skip
 _SET = re.compile(r"\[\^?\]?")
-"""The beginning of one; a bracket that closes nothing is a character."""
+"""The beginning of a set; a bracket right after it closes nothing and is a character."""
 _POSIX = re.compile(r"\[:(\^?)([a-z]+):\]")
 _CLASSES = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\x00-\x7f", "blank": r"\t ", "cntrl": r"\x00-\x1f\x7f",
     "digit": "0-9", "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-\/:-@\[-`{-~", "space": r"\t-\r ",
     "upper": "A-Z", "word": "0-9A-Za-z_", "xdigit": "0-9A-Fa-f",
 }  # fmt: skip
-"""Those of POSIX within brackets; ripgrep has them for ASCII alone."""
+"""The POSIX classes within brackets; in ripgrep they cover only ASCII."""
 
 
 def by_line(pattern: str) -> str:
-    """The pattern with the beginning and the end of a line where it has those of the whole text.
+    """Return the pattern with anchors of a line in place of anchors of the whole text.
 
-    What those mean for ripgrep differs with its version and the line ends of a file.
+    The meaning of the latter for ripgrep depends on its version and the line ends of a file.
     """
     return _BY_LINE.sub(_line_anchor, pattern)
 
@@ -46,12 +46,12 @@ def _line_anchor(found: re.Match[str]) -> str:
 
 
 def for_regex(pattern: str) -> str:
-    """The pattern for `regex`, version 1: with simple case folding, as ripgrep has it."""
+    """Return the pattern for `regex`, version 1, with simple case folding as in ripgrep."""
     return "(?-f)" + _Translation(pattern).result
 
 
 class _Translation:
-    """One pass over a pattern; what may be repeated next begins at the last of `_atoms`."""
+    """One pass over a pattern; the item to which a repetition would apply begins at `_out[_atom]`."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern, self._at = pattern, 0
@@ -95,7 +95,9 @@ class _Translation:
         self._atom = None
 
     def _repeat(self, times: str) -> None:
-        """A number of times; of what is repeated already, the whole again. `?` and `+` behind that are part of it."""
+        """Add a repetition. An item that is already repeated is repeated as a whole. A `?` or `+` after the repetition
+        is part of it.
+        """
         assert self._atom is not None
         self._at += len(times)
         if self._repeated:
@@ -106,9 +108,11 @@ class _Translation:
         self._repeated = True
 
     def _flags(self, flags: re.Match[str]) -> None:
-        """`U`, for which of the matches there are, and `R` and `u`, which hold already, go; without `u` it is ASCII."""
+        """Translate flags. Drop `U`, which only decides which of several matches is found, and `R` and `u`, which
+        always hold. Turning `u` off becomes `a`, for ASCII.
+        """
         on, off, end = flags[1], flags[2] or "", flags[3]
-        if "x" in on:  # what is a comment there is not looked into
+        if "x" in on:  # the rest may have comments, so it is left as it is
             self._out.append(self._pattern[self._at :])
             self._at = len(self._pattern)
             return
@@ -122,7 +126,7 @@ class _Translation:
             self._atom = None
 
     def _set(self) -> None:
-        """Characters in brackets, and brackets within."""
+        """Translate a set of characters in brackets, with the sets in it."""
         pattern, at, depth, out = self._pattern, self._at, 0, list[str]()
         while at < len(pattern):
             posix = _POSIX.match(pattern, at)

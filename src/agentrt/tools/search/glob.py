@@ -1,4 +1,4 @@
-"""`glob`: which files there are whose path fits a pattern."""
+"""`glob`: finds the files whose path matches a pattern."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class GlobAction(msgspec.Struct, frozen=True):
 
 
 class GlobObservation(Observation, frozen=True, kw_only=True):
-    """How many files fit, and whether all of them are shown."""
+    """The number of files that match, and whether only some of them are shown."""
 
     files: int
     truncated: bool
@@ -42,7 +42,7 @@ class Glob:
     def __init__(self, params: Params) -> None: ...
 
     async def __call__(self, action: GlobAction, context: ToolContext) -> GlobObservation:
-        """What was found. Raises `ToolError` for what is no pattern, and for a path that is not there."""
+        """Return the files. Raises `ToolError` for an invalid pattern, and for a path that does not exist."""
         query = await anyio.to_thread.run_sync(_query, action, context)
         rows = await found(query, context)
         truncated = len(rows) > action.limit

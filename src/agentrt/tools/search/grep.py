@@ -1,4 +1,4 @@
-"""`grep`: which lines of which files match a pattern."""
+"""`grep`: finds the lines of files that match a pattern."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .query import Query, lines
 from .running import found, query_of, run, shown_path
 
 MOST_READ = 16 << 20
-"""Bytes of lines that are read of what is found."""
+"""Maximum number of bytes read of the lines found."""
 
 MOST_LOOKED_AT = 64 << 20
-"""Bytes of the largest file that is looked at whole to see whether it is text."""
+"""Maximum size of a file, in bytes, that is read whole to check whether it is text."""
 
 LONGEST_PATTERN = 10_000
-"""Characters of a pattern."""
+"""Maximum number of characters of a pattern."""
 
 _NEWLINE = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
@@ -57,7 +57,7 @@ class GrepAction(msgspec.Struct, frozen=True):
 
 
 class GrepObservation(Observation, frozen=True, kw_only=True):
-    """How many files have a match, how many lines match, and whether all of them are shown."""
+    """The number of files with a match, the number of lines that match, and whether only some of them are shown."""
 
     files: int
     matches: int
@@ -70,7 +70,7 @@ class Grep:
     def __init__(self, params: Params) -> None: ...
 
     async def __call__(self, action: GrepAction, context: ToolContext) -> GrepObservation:
-        """What was found. Raises `ToolError` for what is no pattern, and for a path that is not there."""
+        """Return the matches. Raises `ToolError` for an invalid pattern, and for a path that does not exist."""
         query = await anyio.to_thread.run_sync(_query, action, context)
         rows = await found(query, context)
         matches = sum(count for _, count in rows)
@@ -114,7 +114,7 @@ def _query(action: GrepAction, context: ToolContext) -> Query:
 
 
 def _must_be_text(path: str, context: ToolContext) -> None:
-    """Raises `ToolError` for a binary file: in a directory it is left out; named, ripgrep shows some of it."""
+    """Raise `ToolError` for a binary file: in a directory it is skipped, but if named, ripgrep shows part of it."""
     status = context.files.status(path)
     if status is not None and status.st_size <= MOST_LOOKED_AT:
         data = context.files.read(path)
@@ -125,7 +125,7 @@ def _must_be_text(path: str, context: ToolContext) -> None:
 async def _content(
     action: GrepAction, query: Query, rows: Sequence[tuple[str, int]], context: ToolContext
 ) -> tuple[list[str], bool]:
-    """The lines of the files that were changed last, and whether there are more."""
+    """Return the lines of the files that were changed last, and whether there are more."""
     wanted, matches = list[str](), 0
     for path, count in rows:
         if matches >= action.limit:

@@ -1,4 +1,4 @@
-"""Patterns of paths, such as `*.py`, `src/**/*.ts` and `*.{js,ts}`, as regular expressions. Pure."""
+"""Path patterns such as `*.py`, `src/**/*.ts` and `*.{js,ts}`, as regular expressions. Pure."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import re
 from ...errors import ToolError
 
 MOST = 100
-"""Patterns that braces may stand for."""
+"""Maximum number of patterns that braces may expand to."""
 
 _MAGIC = re.compile(r"[*?\[{]")
 _SET = re.compile(r"(?<!\\)(\[\^?\]?)([^\]]*)\]")
 _SPECIAL = re.compile(r"(?<!\\)[\[&|~]|(?<=-)-")
-"""What `re` may give another meaning in a set, some day."""
+"""Characters in a set that a later version of `re` may treat as special."""
 _SIMPLE_NAME = re.compile(r"[\w.*-]*[\w.-][\w.*-]*", re.ASCII)
 
 
 def expressions(pattern: str) -> tuple[str, ...]:
-    """Patterns of `re` of which one matches the beginning of each path that is meant; none: every path is.
+    """Return patterns for `re.match`, one of which matches each path that is meant.
 
-    They are those of a line of gitignore(5) with braces: one without a slash means a name in any directory. Raises
+    The pattern is that of a line of gitignore(5), with braces: without a slash it means a name in any directory. Raises
     `ToolError`.
     """
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # with the first search
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # imported with the first search
 
     found = []
     for one in _expanded(pattern):
@@ -32,7 +32,7 @@ def expressions(pattern: str) -> tuple[str, ...]:
             if source is None or not include:
                 raise ValueError("give one like '*.py' or 'src/**/*.{js,ts}'")
             source = _SET.sub(lambda found: found[1] + _SPECIAL.sub(r"\\\g<0>", found[2]) + "]", str(source))
-            # not what is below such a directory
+            # match the path itself, not the paths below such a directory
             source = source.replace("(?:(?P<ps_d>/)|$)", "$")
             re.compile(source)
         except (ValueError, re.error) as error:
@@ -42,16 +42,16 @@ def expressions(pattern: str) -> tuple[str, ...]:
 
 
 def last_names(pattern: str) -> tuple[str, ...]:
-    """Patterns of names that the last part of each such path has; none where that says nothing.
+    """Return patterns of names, one of which matches the last part of each such path; none if the names are not simple.
 
-    They have no `?`, which is a byte for ripgrep.
+    They contain no `?`, because it means a byte for ripgrep.
     """
     names = {one.rpartition("/")[2].replace("?", "*") for one in _expanded(pattern)}
     return tuple(sorted(names)) if all(_SIMPLE_NAME.fullmatch(name) for name in names) else ()
 
 
 def levels(pattern: str) -> int | None:
-    """Directories, the first counted, in which such paths are; None where they may be below any."""
+    """Return how many directory levels such paths may need, including the first; None if they may be at any depth."""
     found = [_levels(one) for one in _expanded(pattern)]
     return None if None in found else max(filter(None, found), default=None)
 
@@ -63,7 +63,9 @@ def _levels(pattern: str) -> int | None:
 
 
 def rooted(pattern: str) -> tuple[str, str]:
-    """An absolute pattern as a directory and the rest, which means what is there, and not in any directory below."""
+    """Split an absolute pattern into a directory and the rest. The rest, if any, begins with "/", so it means paths
+    from that directory on, not names in any directory below.
+    """
     parts = pattern.split("/")
     fixed = next((at for at, part in enumerate(parts) if _MAGIC.search(part)), len(parts) - 1)
     rest = "/".join(parts[fixed:])

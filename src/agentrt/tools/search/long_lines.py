@@ -1,4 +1,4 @@
-"""What is shown of a line that matches: of a long one what is around the match. For a thread: it reads files."""
+"""`Shown`: what is shown of a line; of a long line, the text around the match. For a thread: it reads files."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ...specs.content import sound
 from .query import Line
 
 WIDTH = 500
-"""Characters of a line that are shown."""
+"""Maximum number of characters shown of a line."""
 
 BEFORE = 120
-"""Of these, how many are before a match that is not near the beginning."""
+"""How many of these come before a match that is not near the beginning."""
 
 MOST_READ = 64 << 20
-"""Bytes of the largest file that is read for a match behind what was printed of its line."""
+"""Maximum size of a file, in bytes, that is read for a match beyond the printed part of its line."""
 
 _LONGEST_SECRET = 4096
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _RELIABLE = 3500
-"""Bytes of a line that are printed whatever their characters."""
+"""Number of bytes of a line that are always printed, whatever their characters."""
 
 
 class Shown:
-    """The lines of the files in a directory; the file that was read last is kept."""
+    """Shortens lines of the files in a directory. It keeps the file that it read last."""
 
     def __init__(self, directory: str, context: ToolContext) -> None:
         self._directory, self._context = directory.rstrip("/"), context
@@ -34,7 +34,7 @@ class Shown:
         self._lines: list[bytes] = []
 
     def of(self, line: Line) -> str:
-        """A line without secrets, shortened."""
+        """Return a line; a long one is masked and shortened."""
         at = 0 if line.column is None else line.column - 1
         if len(line.text) <= WIDTH:
             return line.text
@@ -49,9 +49,11 @@ class Shown:
         return self._cut(_decoded(printed[near:at]), _decoded(behind), from_its_beginning=not near)
 
     def _cut(self, before: str, after: str, *, from_its_beginning: bool) -> str:
-        """What stands before a match, and from it on: masked before it is cut, which would part a secret."""
+        """Return a part of the text before a match and of the text from the match on. They are masked before they are
+        cut, because a cut could split a secret.
+        """
         left, right = self._masked(before), self._masked(after)
-        if self._masked(before + after) != left + right:  # a secret goes over the two
+        if self._masked(before + after) != left + right:  # a secret spans both
             left, right = "", HIDDEN
         if from_its_beginning and len(left) + BEFORE <= WIDTH:
             return f"{left}{right[: WIDTH - len(left)]} [... more]"
@@ -62,7 +64,7 @@ class Shown:
         return self._context.masked(sound(text), by_line=True)
 
     def _whole(self, line: Line) -> bytes | None:
-        """The bytes of a line; None where they cannot be read, or are not those that its column counts."""
+        """Return the bytes of a line; None if they cannot be read, or are not the bytes that its column counts."""
         if line.path != self._path:
             self._path, self._lines = line.path, self._read(f"{self._directory}/{line.path}")
         number = line.number or 0

@@ -1,8 +1,8 @@
-"""Searches files where there is no ripgrep, with the same results: a program of its own, run by its path.
+"""Searches files without ripgrep, with the same results. It is a separate program, run by its path.
 
-It is given a `Request` as JSON on its standard input, and prints as `rg --null` does. It follows no link below the
-root, whoever puts one there meanwhile, since each directory is opened from the one above. What it imports is installed
-with the package, but nothing is of the package: that would take longer than most searches.
+It reads a `Request` as JSON from standard input, and prints as `rg --null` does. It follows no link below the root,
+even one that is put there meanwhile, because it opens each directory relative to the one above. It imports libraries
+that are installed with this package, but nothing of the package itself: that would take longer than most searches.
 """
 
 from __future__ import annotations
@@ -21,45 +21,45 @@ import regex
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 LONGEST = 4096
-"""Characters of a line that are printed."""
+"""Maximum number of characters printed of a line."""
 
 IGNORE_FILES = (".rgignore", ".ignore", ".gitignore")
-"""Those of a directory, the ones that count first before the others (ripgrep's GUIDE.md, "Automatic filtering")."""
+"""The ignore files of a directory, by precedence (ripgrep's GUIDE.md, "Automatic filtering")."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _THROUGH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Of a directory on the way, which need not be readable."""
+"""Flags to open a directory on the way, which need not be readable."""
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _AT_ONCE = 1 << 16
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 _Line: TypeAlias = tuple[bool, "re.Pattern[bytes]", bool]
-"""A line of an ignore file: whether it ignores, what it matches, and whether it matches only what is below."""
+"""A line of an ignore file: whether it ignores, its pattern, and whether it matches only paths below a directory."""
 
 
 class Request(NamedTuple):
-    """What is looked for, below `root` and there below `path`, which has no links."""
+    """A search below `path`, which is relative to `root` and has no links."""
 
     root: str
     path: str
     pattern: str | None = None
-    """One of `regex`; None: names of files are listed."""
+    """A pattern of `regex`; None: the files are listed."""
     ignore_case: bool = False
     every: bool = False
-    """Whether files count that ignore files name."""
+    """Whether files count that ignore files exclude."""
     include: tuple[str, ...] = ()
-    """Patterns of `re` of which one must match a path from `path` on; none: all files count."""
+    """Patterns of `re`, one of which must match a file's path relative to `path`; empty: all files count."""
     depth: int | None = None
-    """Directories from the first on that are looked into, itself counted; None: all."""
+    """Number of directory levels to search, including the first; None: all."""
     files: tuple[str, ...] = ()
-    """The only files that are looked at, by their paths from `path` on; none: all there are."""
+    """The only files to search, by their paths relative to `path`; empty: all files."""
     lines: bool = False
-    """Whether the lines are printed that match, and not how many there are of a file."""
+    """Whether the matching lines are printed, instead of their number in each file."""
     context: int = 0
 
 
 class Rules:
-    """The lines of one ignore file, which stands in the directory at `base` (gitignore(5))."""
+    """The lines of one ignore file in the directory `base` (gitignore(5))."""
 
     def __init__(self, text: str, base: str) -> None:
         found: list[_Line] = []
@@ -72,15 +72,15 @@ class Rules:
                 source = ".*/$" if source == "/$" else source
                 compiled = re.compile(source.encode("utf-8", "surrogateescape"), re.DOTALL)
             except (ValueError, re.error):
-                continue  # as git does
+                continue  # git skips an invalid line, too
             found.append((include, compiled, source.endswith("/")))
         self._lines = found[::-1]
         self._any = re.compile(b"|".join(b"(?:%b)" % line[1].pattern for line in found), re.DOTALL) if found else None
         self._skip = len(base) + 1 if base else 0
 
     def ignore(self, path: str) -> bool | None:
-        """What the last line that matches says of a path, which ends with a slash for a directory; None: nothing."""
-        name = path[self._skip :].encode("utf-8", "surrogateescape")  # "?" is a byte, for git as well
+        """Return what the last line that matches decides for a path, or None. A directory's path ends with a slash."""
+        name = path[self._skip :].encode("utf-8", "surrogateescape")  # "?" means a byte, for git as well
         if self._any is None or not self._any.match(name):
             return None
         for ignores, pattern, below in self._lines:
@@ -90,7 +90,7 @@ class Rules:
 
 
 class Place(NamedTuple):
-    """A directory on the way down: its rules by the kind of their file, and those of the directories above."""
+    """A directory on the way down: its rules by the name of their file, and the directories above."""
 
     rules: dict[str, Rules]
     is_repository: bool
@@ -98,7 +98,9 @@ class Place(NamedTuple):
 
 
 def ignored(path: str, place: Place) -> bool:
-    """Whether ignore files leave a path out; those of the nearest directory count first, git's up to its repository."""
+    """Return whether ignore files exclude a path. They count in the order of `IGNORE_FILES`, and for each name from the
+    nearest directory upwards; those of git only within their repository.
+    """
     for name in IGNORE_FILES:
         at: Place | None = place
         while at is not None:
@@ -111,7 +113,7 @@ def ignored(path: str, place: Place) -> bool:
 
 
 class Directory(NamedTuple):
-    """An open directory and what is left to be seen of it."""
+    """An open directory, and its entries that are still to be visited."""
 
     descriptor: int
     path: str
@@ -121,7 +123,7 @@ class Directory(NamedTuple):
 
 
 class Walk:
-    """The files below a directory, links left out."""
+    """The files below a directory; links are skipped."""
 
     def __init__(self, request: Request) -> None:
         self._every, self._skip = request.every, len(request.path) + 1 if request.path else 0
@@ -130,7 +132,7 @@ class Walk:
         self._start = self._enter(request)
 
     def _enter(self, request: Request) -> Directory:
-        """The directory where it starts; the rules of those on the way there count."""
+        """Open the directory to start in; the rules of the directories on the way there count."""
         descriptor, path, place = os.open(request.root, _THROUGH & ~os.O_NOFOLLOW), "", None
         for name in request.path.split("/") if request.path else ():
             place = self._place(descriptor, path, _there(descriptor), place)
@@ -160,7 +162,7 @@ class Walk:
         return Place(rules, ".git" in there, above)
 
     def files(self) -> Iterator[tuple[int, str, str]]:
-        """The descriptor of a file's directory, its name there, and its path from the start on."""
+        """Yield for each file the descriptor of its directory, its name there, and its path relative to the start."""
         stack = [self._start]
         try:
             while stack:
@@ -180,12 +182,12 @@ class Walk:
                     stack.append(below)
                 elif not at.below:
                     os.close(stack.pop().descriptor)
-        finally:  # whoever has seen enough leaves the rest
+        finally:  # the caller may stop early
             for at in stack:
                 os.close(at.descriptor)
 
     def named(self, paths: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-        """The same of files that are named by their paths from the start on; those that are gone are left out."""
+        """Yield the same for files named by their paths relative to the start; skip those whose directory is gone."""
         for path in paths:
             *above, name = path.split("/")
             opened = [self._start.descriptor]
@@ -211,7 +213,7 @@ class Walk:
 
 
 class Search:
-    """The lines of files that a pattern matches."""
+    """Finds the lines of files that a pattern matches."""
 
     def __init__(self, request: Request) -> None:
         assert request.pattern is not None
@@ -221,21 +223,24 @@ class Search:
         self._context = request.context
 
     def lines(self, name: str, directory: int) -> tuple[list[str], list[int]]:
-        """The lines of a file, and the indices of those that match; none of a binary file, or of none."""
+        """Return the lines of a file, and the indices of those that match.
+
+        Both are empty for a file that is binary, not a regular file or unreadable, and may be if no line matches.
+        """
         try:
             text = _read_text(name, directory)
         except OSError:
             return [], []
         if "\r" in text:
             text = text.replace("\r\n", "\n").removesuffix("\r")
-        # what no line matches is seldom found in all of them, but for what stands around a match
+        # if the whole text has no match, no line has one, unless the pattern looks at the text around a match
         if not text or "\0" in text or not (self._looks_around or self._compiled.search(text)):
             return [], []
         lines = text.removesuffix("\n").split("\n")
         return lines, [number for number, line in enumerate(lines) if self._compiled.search(line)]
 
     def shown(self, path: str, lines: list[str], found: list[int]) -> Iterator[str]:
-        """What is printed of a file's lines."""
+        """Yield the output for a file's lines."""
         hits, last = set(found), -1
         wanted = {near for at in found for near in range(at - self._context, at + self._context + 1)}
         for number in sorted(near for near in wanted if 0 <= near < len(lines)):
@@ -254,11 +259,11 @@ def _bytes(text: str) -> int:
 
 _TELLING = frozenset({*IGNORE_FILES, ".git"})
 _LOOKS_AROUND = re.compile(r"\(\?<?[=!]|\(\?>|[*+?}]\+")
-"""What a line may match where the whole text does not."""
+"""Syntax with which a line may match although the whole text does not."""
 
 
 def _there(directory: int) -> set[str]:
-    """Which of the names that tell something are in a directory, which need not be readable."""
+    """Return which names in `_TELLING` are in a directory, which need not be readable."""
     found = set[str]()
     for name in _TELLING:
         with contextlib.suppress(OSError):
@@ -268,7 +273,7 @@ def _there(directory: int) -> set[str]:
 
 
 def _read_text(name: str, directory: int) -> str:
-    """A file's text; a byte that is no UTF-8 stays itself. Raises `OSError`."""
+    """Return a regular file's text, else ""; a byte that is not UTF-8 becomes a surrogate. Raises `OSError`."""
     descriptor = os.open(name, _FILE, dir_fd=directory)
     try:
         found = os.fstat(descriptor)
@@ -286,7 +291,7 @@ def _read_text(name: str, directory: int) -> str:
 
 
 def run(request: Request) -> Iterator[str]:
-    """What is printed. Raises `OSError` and `regex.error`."""
+    """Yield the output. Raises `OSError` and `regex.error`."""
     walk = Walk(request)
     if request.pattern is None:
         for _, _, path in walk.files():
@@ -305,17 +310,17 @@ def run(request: Request) -> Iterator[str]:
 
 
 def main() -> int:
-    """Search as standard input says."""
+    """Run the request on standard input; return the exit status."""
     try:
         request = Request(**json.load(sys.stdin.buffer))
         with open(sys.stdout.fileno(), "w", encoding="utf-8", errors="surrogateescape", newline="") as output:
             output.writelines(run(request))
     except regex.error as error:
-        why = str(error).partition(" at position ")[0]  # that is one in the pattern as translated
+        why = str(error).partition(" at position ")[0]  # the position is one in the translated pattern
         print(f"not a pattern: {why}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        return 0  # nobody wants more
+        return 0  # the reader has enough
     except RecursionError:
         print("not a pattern: it nests too deep", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""What is searched, how ripgrep and our own program are asked for it, and how their answers are read. Pure."""
+"""`Query`: a search, as a command for ripgrep or input for our own program; and the parsers of their output. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .dialect import by_line, for_regex
 _LINE = re.compile(r"(\d+)(?:-|:(\d+):)")
 _COUNT = re.compile(r"([^\0]+)\0(\d+)\r?\n")
 LONGEST = 4096
-"""Of a line, what is read."""
+"""Maximum number of bytes that ripgrep prints of a line."""
 
 _COMMON = (
     "--no-config", "--hidden", "--glob=!.git", "--no-ignore-global", "--no-ignore-exclude", "--no-require-git",
@@ -22,9 +22,9 @@ _COMMON = (
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """What is looked for: lines that `pattern` matches, or with None all files.
+    """A search for the lines that `pattern` matches, or, if it is None, for all files.
 
-    They are below `root` and there below `path`, which has no links, or the `files` there.
+    It covers the files below `path`, which is relative to `root` and has no links, or only the `files` there.
     """
 
     root: str
@@ -33,34 +33,34 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     ignore_case: bool = False
     every: bool = False
     include: tuple[str, ...] = ()
-    """Of which one must match the path of a file (`including.expressions`)."""
+    """Patterns (`including.expressions`), one of which must match the path of a file; empty: all files count."""
     names: tuple[str, ...] = ()
-    """Of which one matches the name of each such file; none where nothing is known of it."""
+    """Patterns, one of which matches the name of each file that `include` lets through; empty: nothing is known."""
     depth: int | None = None
-    """Directories from its own on that are looked into, itself the first; None: all."""
+    """Number of directory levels to search, including the first; None: all."""
     files: tuple[str, ...] = ()
     lines: bool = False
-    """Whether the lines are wanted, or how many there are of each file."""
+    """Whether the lines are wanted, instead of their number in each file."""
     context: int = 0
 
     @property
     def directory(self) -> str:
-        """Where it is looked."""
+        """The absolute path of the directory to search."""
         return f"{self.root.rstrip('/')}/{self.path}".rstrip("/") or "/"
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A line of a file; None as its number stands between lines that do not follow on one another."""
+    """A line of a file. With the number None it separates lines that are not consecutive."""
 
     path: str
     number: int | None
     text: str = ""
     column: int | None = None
-    """Where the first match begins, in bytes from 1; None of a line that stands around one."""
+    """Where the first match begins, in bytes from 1; None for a context line."""
 
 
 def ripgrep(query: Query) -> list[str]:
-    """The command that asks ripgrep, in the directory of the query."""
+    """Return the command for ripgrep, to run in the directory of the query."""
     command = ["rg", *_COMMON, *(["--no-ignore"] if query.every else [])]
     command += [] if query.depth is None else [f"--max-depth={query.depth}"]
     if query.pattern is None:
@@ -76,37 +76,37 @@ def ripgrep(query: Query) -> list[str]:
 
 
 def _typed(query: Query) -> list[str]:
-    """As types of files, since a glob would also let through what ignore files name."""
+    """Return the names as file types, because a glob would also let through files that ignore files exclude."""
     types = [f"--type-add=wanted:{name}" for name in query.names]
     return [*types, "--type=wanted"] if types else []
 
 
 def program_input(query: Query) -> bytes:
-    """The same for our own program: its `Request`."""
+    """Return the input for our own program: its `Request`."""
     fields = msgspec.structs.asdict(query)
     del fields["names"]
     if query.pattern is not None:
         fields["pattern"] = for_regex(by_line(query.pattern))
-    return json.dumps(fields).encode()  # a byte of a name that is no UTF-8 is a character that msgspec refuses
+    return json.dumps(fields).encode()  # msgspec refuses surrogates, which stand for bytes of names that are not UTF-8
 
 
 def files(output: str) -> list[str]:
-    """The paths that were printed."""
+    """Return the paths that were printed."""
     return [path.removeprefix("./") for path in output.split("\0") if path]
 
 
 def counts(output: str) -> list[tuple[str, int]]:
-    """The paths that were printed, each with how many lines of it match."""
+    """Return the paths that were printed, each with the number of its lines that match."""
     return [(path.removeprefix("./"), int(count)) for path, count in _COUNT.findall(output)]
 
 
 def lines(output: str) -> Iterator[Line]:
-    """The lines that were printed."""
+    """Yield the lines that were printed."""
     path = begun = ""
     for printed in output.split("\n")[:-1]:
         head, nul, rest = printed.partition("\0")
         if not nul and printed.rstrip("\r") != "--":
-            begun += f"{printed}\n"  # of a name that has a newline
+            begun += f"{printed}\n"  # part of a name that has a newline
             continue
         at = _LINE.match(rest)
         if nul and at is not None:

@@ -1,4 +1,6 @@
-"""Runs a `Query`: by ripgrep where that is installed and the files are this machine's, else by our own program."""
+"""Runs a `Query`: with ripgrep if it is installed, the workspace is local and the pattern suits it; otherwise with our
+own program.
+"""
 
 from __future__ import annotations
 
@@ -25,37 +27,37 @@ from ...specs import LocalWorkspace
 from .query import Query, counts, files, program_input, ripgrep
 
 SECONDS = 60.0
-"""How long a search may take."""
+"""Time limit of a search."""
 
 MATCH_SECONDS = 5.0
-"""How long it may take to hold paths against a pattern."""
+"""Time limit for matching paths against a pattern."""
 
 MOST_LISTED = 64 << 20
-"""Bytes of a list of files that are read."""
+"""Maximum number of bytes read of a list of files."""
 
 AT_ONCE = 100
-"""Paths that are looked at before it is looked whether anybody still wants to know."""
+"""Number of paths handled between two checks whether the search was cancelled."""
 
 FEW = 2
-"""Repetitions in a pattern whose match takes no long time, whatever the path."""
+"""Maximum number of repetitions in a pattern that matches any path quickly."""
 
 _REPEATED_GROUP = re.compile(r"\)[*+{]")
 _ANY = "."
 """The expression of `**`."""
 
 Row: TypeAlias = tuple[str, int]
-"""A path, and how many of its lines match."""
+"""A path, and the number of its lines that match."""
 
 _PROGRAM = str(Path(__file__).with_name("program.py"))
 _OURS_ONLY = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=|\(\?>|\(\?R\)|[*+?}]\+")
-"""What only our own program understands of a pattern: to look around, and back."""
+"""Syntax that only our own program knows: lookaround, backreferences, atomic groups, recursion, possessive repeats."""
 
 
 async def run(query: Query, context: ToolContext, most: int = MOST_LISTED) -> str:
-    """What is printed, to at most so many bytes. Raises `ToolError` with what to do instead."""
+    """Return the output of a search, at most `most` bytes. Raises `ToolError` with what to do instead."""
     local = isinstance(context.workspace, LocalWorkspace) and shutil.which("rg") is not None
     if local and not (query.pattern is not None and _OURS_ONLY.search(query.pattern)):
-        with suppress(Stuck):  # by a pipe that is named as an ignore file: our own program opens none
+        with suppress(Stuck):  # ripgrep waits for a pipe that is named like an ignore file; our program does not
             said = await _answer(ripgrep(query), query.directory, b"", most, watched=stalled)
             if said.cut or said.code in (0, 1) or (said.code == 2 and said.output):
                 return said.output.decode("utf-8", "surrogateescape")
@@ -88,7 +90,9 @@ async def _answer(
 
 
 async def found(query: Query, context: ToolContext) -> list[Row]:
-    """The paths of a query from its directory on, the file that was changed last first, and how many lines match."""
+    """Return the paths that a query finds, relative to its directory, each with the number of lines that match; the
+    file that was changed last comes first.
+    """
     return await anyio.to_thread.run_sync(_sorted, query, await run(query, context))
 
 
@@ -106,9 +110,9 @@ def fitting(
     step: Callable[[], object] = lambda: None,
     seconds: float = MATCH_SECONDS,
 ) -> list[Row]:
-    """The rows whose path fits one of the patterns. Raises `ToolError` where that takes more `seconds`.
+    """Return the rows whose path matches one of the patterns. Raises `ToolError` if that takes longer than `seconds`.
 
-    `step` is called now and then; what it raises ends the work.
+    `step` is called regularly; an exception from it ends the work.
     """
     if _ANY in include:
         return rows
@@ -127,20 +131,23 @@ def fitting(
 
 
 def _matcher(pattern: str, ends: float) -> Callable[[str], object]:
-    """What tells whether a path fits; past `ends` it may raise `TimeoutError`.
+    """Return a function that tells whether a path matches; after the time `ends` it may raise `TimeoutError`.
 
-    `re` is ten times as fast, and takes long for none that repeats little.
+    `re` is ten times as fast as `regex`, and it is never slow for a pattern with few repetitions.
     """
     if pattern.count("*") + pattern.count("+") <= FEW and not _REPEATED_GROUP.search(pattern):
         return re.compile(pattern, re.DOTALL).match
-    import regex  # with the first such search; it gives up in time, and lets other threads work meanwhile
+    import regex  # with the first such search; it has a timeout, and lets other threads work meanwhile
 
     one = regex.compile(pattern, regex.DOTALL)
     return lambda path: one.match(path, timeout=max(ends - time.monotonic(), 0.001), concurrent=True)
 
 
 def _changed(directory: str, paths: Sequence[str]) -> list[int]:
-    """When files were changed last, in nanoseconds; 0 of what is gone. Relative to an open directory it is faster."""
+    """Return when files were changed last, in nanoseconds; 0 for a file that is gone.
+
+    Paths relative to an open directory are faster.
+    """
     try:
         descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
@@ -160,7 +167,10 @@ def _changed(directory: str, paths: Sequence[str]) -> list[int]:
 
 
 def query_of(context: ToolContext, path: str) -> Query:
-    """A query of all files at or below a path, absolute or from the workspace on. For a thread; raises `ToolError`."""
+    """Return a query of all files at or below a path that is absolute or relative to the workspace. For a thread.
+
+    Raises `ToolError`.
+    """
     if "\0" in path:
         raise ToolError("path has a NUL character: no file has")
     wanted = os.path.join(context.workspace.path, path or ".")
@@ -183,7 +193,7 @@ def _is_kind(reached: Files, path: str, kind: Callable[[int], bool]) -> bool:
 
 
 def shown_path(query: Query, path: str, context: ToolContext) -> str:
-    """A path as the model is told it: from the workspace on, or absolute where it is not in there."""
+    """Return a path as the model sees it: relative to the workspace, or absolute if it is not in it."""
     absolute = f"{query.directory.rstrip('/')}/{path}"
     workspace = os.path.realpath(context.workspace.path).rstrip("/") + "/"
     return absolute.removeprefix(workspace).replace("\n", "\\n")

@@ -1,4 +1,4 @@
-"""The terminal: shells that last, side by side, and the screens of programs that fill one."""
+"""The terminal: persistent shells side by side, and screens for full-screen programs."""
 
 from .terminal import terminal
 

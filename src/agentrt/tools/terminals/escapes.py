@@ -1,4 +1,4 @@
-"""Escape sequences of terminals (ECMA-48): taken out of what is printed, whole or piece by piece. Pure."""
+"""Removes terminal escape sequences (ECMA-48) from a text, whole or in pieces. Pure."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ _ESCAPE = re.compile(
 )
 _BEGUN = re.compile(r"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*\x1b?|\x1b[ -/]*)\Z")
 _TO_THE_START = re.compile(r"\x1b\[(?:2K|[01]?G)")
-"""Clears the line (EL), or goes to its first column (CHA)."""
+"""Sequences that clear the line (EL) or go to its first column (CHA)."""
 _LONGEST = 4096
-"""Characters after which what began like an escape is none."""
+"""Maximum characters of an incomplete escape; a longer one counts as text."""
 
 
 def without_escapes(text: str) -> str:
-    """A text without escapes; one that begins the line anew is a carriage return."""
+    """Return a text without escapes. An escape that restarts the line becomes a carriage return."""
     return (
         _ESCAPE.sub("", _TO_THE_START.sub("\r", text)) if "\x1b" in text or "\x9b" in text or "\x9d" in text else text
     )
 
 
 class Unescaping:
-    """Takes escapes out of a text that comes in pieces: a secret that is coloured in its middle is one in the log."""
+    """Removes escapes from a text that comes in pieces, so that a secret is recognized even if its colour changes."""
 
     def __init__(self) -> None:
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        """What of the text so far is new and plain; the beginning of an escape is held back."""
+        """Return the new text without escapes. An incomplete escape at its end is held back."""
         text = without_escapes(self._held + piece)
         begun = _BEGUN.search(text, max(len(text) - _LONGEST, 0))
         place = begun.start() if begun is not None else len(text)
@@ -37,6 +37,6 @@ class Unescaping:
         return text[:place]
 
     def flush(self) -> str:
-        """The text has ended: what was held back is no escape."""
+        """Return what was held back: the text has ended, so it is no escape."""
         held, self._held = self._held, ""
         return held

@@ -1,4 +1,4 @@
-"""What a model types, as the bytes that a terminal sends. Pure."""
+"""Converts a model's input to the bytes that a terminal sends. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ON_SCREEN = {
     **{f"F{n}": f"\x1b[[{'ABCDE'[n - 1]}".encode() for n in range(1, 6)},
     **{f"F{n}": f"\x1b[{code}~".encode() for n, code in zip(range(6, 13), (17, 18, 19, 20, 21, 23, 24), strict=True)},
 }  # fmt: skip
-"""Those of a screen, which is a `linux` one (console_codes(4))."""
+"""Keys of a screen, whose TERM is `linux` (console_codes(4))."""
 _ALSO = {
     "CR": "ENTER", "RETURN": "ENTER", "ESCAPE": "ESC", "BACKSPACE": "BS", "DELETE": "DEL", "INSERT": "INS",
     "PAGEUP": "PGUP", "PAGEDOWN": "PGDN",
@@ -29,7 +29,7 @@ INTERRUPT = b"\x03"
 
 
 def typed(text: str) -> bytes:
-    """The bytes of a line of input, or of one key by its name."""
+    """Return the bytes of a line of input, or of a key that is given by its name."""
     if text in _PLAIN:
         return _PLAIN[text]
     if (control := _control(text)) is not None:
@@ -38,7 +38,7 @@ def typed(text: str) -> bytes:
 
 
 def typed_on_screen(text: str) -> bytes:
-    """The bytes of what is typed just as it is, with keys by their names, also within: `ix = 1<Esc>:wq<Enter>`."""
+    """Return the bytes of a text, with no newline added. It may be or contain key names: `ix = 1<Esc>:wq<Enter>`."""
     whole = _key(text) if text.isupper() or _CONTROL.fullmatch(text) else None
     return (
         whole if whole is not None else _NAMED.sub(_named, text.replace("\n", "\r")).encode("utf-8", "surrogateescape")

@@ -1,15 +1,14 @@
-"""Lines that were written over, as a progress bar does: only their last state is kept. Pure.
+"""Keeps only the last state of lines that were overwritten, as by a progress bar. Pure.
 
-A carriage return begins the line anew, and what follows takes the place of the whole line: what overwrites a longer
-line without clearing it is rare, and the escape that clears is gone before (`escapes.py`). A backspace takes one
-character back.
+Text after a carriage return replaces the whole line: programs seldom overwrite a longer line without clearing it, and
+the escapes that clear it are already removed (`escapes.py`). A backspace removes one character.
 """
 
 from __future__ import annotations
 
 
 def last_states(text: str) -> str:
-    """The text with each line as it was in the end; takes time in proportion to its length."""
+    """Return the text with each line in its last state, in linear time."""
     if "\r" not in text and "\b" not in text:
         return text
     return "\n".join(_last(line) if "\r" in line or "\b" in line else line for line in text.split("\n"))
@@ -22,7 +21,7 @@ def _last(line: str) -> str:
 
 def _taken_back(state: str) -> str:
     left: list[str] = []
-    for character in state.rstrip("\b"):  # the cursor stands further left, and nothing was written there
+    for character in state.rstrip("\b"):  # trailing backspaces only move the cursor
         if character != "\b":
             left.append(character)
         elif left:

@@ -1,4 +1,4 @@
-"""`Printed`: what a command prints as a model sees it, from call to call what is new. Pure."""
+"""`Printed`: a command's output as a model sees it, in the new pieces of each call. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .overwriting import last_states
 
 
 class Printed:
-    """Bytes as text without escapes, without secrets, and with lines in their last state.
+    """Output bytes as text without escapes or secrets, and with lines in their last state.
 
-    Of what a call brings, the beginning of a character, an escape or a secret is held back for the next.
+    An incomplete character or escape, or a possible beginning of a secret, is held back for the next call.
     """
 
     def __init__(self, masking: Masking) -> None:
@@ -20,7 +20,7 @@ class Printed:
         self._plain, self._masking = Unescaping(), masking
 
     def more(self, data: bytes, *, last: bool) -> str:
-        """What the next bytes show; of the `last` ones all."""
+        """Return the text of the next bytes. With the `last` ones nothing is held back."""
         text = self._plain.feed(self._decoder.decode(data, last))
         shown = self._masking.feed(last_states(text + self._plain.flush() if last else text))
         return shown + self._masking.flush() if last else shown

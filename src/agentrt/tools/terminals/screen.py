@@ -1,4 +1,4 @@
-"""`Screen`: what a person would see of a program that fills its terminal, as a terminal emulator has it. Pure."""
+"""`Screen`: what a person would see of a full-screen program, drawn by a terminal emulator. Pure."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 ROWS, COLUMNS = 40, 120
 
 VARIABLES = {"TERM": "linux"}
-"""What tells programs of it: the emulator knows what the console of Linux does (console_codes(4))."""
+"""Environment of a command with a screen: the emulator implements the Linux console (console_codes(4))."""
 
 SET_UP = f"stty echo onlcr rows {ROWS} cols {COLUMNS} 2>/dev/null; "
-"""What a command begins with that has a screen."""
+"""Shell code that is put before a command with a screen."""
 
 KEPT = 128 * 1024
-"""Bytes, the last ones, that are looked at of what comes at once: what stood before has left the screen."""
+"""Only the last so many bytes of each piece of output are drawn: what came before has left the screen."""
 
 COMBINING = 4
-"""Marks that are combined with one character, at most."""
+"""Maximum combining marks on one character."""
 
 
 _SEQUENCE = re.compile(r"(\x1b\[[0-?]*[ -/]*[@-~])")
 
 
 class Screen:
-    """The screen of one command; what it shows has no secret that `masking` knows."""
+    """The screen of one command, without the secrets that `masking` knows."""
 
     def __init__(self, masking: Masking) -> None:
-        import pyte  # with the first screen
+        import pyte  # loaded with the first screen
 
         self._masking = masking
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -42,12 +42,12 @@ class Screen:
         self._stream = self._new_stream()
 
     def feed(self, data: bytes) -> None:
-        """Take what the program has printed; for a thread when it is much."""
+        """Draw what the program has printed. For a thread if it is much."""
         text = _bounded(self._masking.feed(self._decoder.decode(data[-KEPT:])))
         for piece in _SEQUENCE.split(text):
             try:
                 self._stream.feed(piece)
-            except Exception:  # of the emulator, which takes the sequence for another one: it shows nothing
+            except Exception:  # the emulator mistook the sequence for another one: it draws nothing
                 self._stream = self._new_stream()
 
     def _new_stream(self) -> pyte.Stream:
@@ -65,11 +65,11 @@ class Screen:
 
     @property
     def wrapped(self) -> str:
-        """All of it as one line, in which a word is whole that goes on in the next line."""
+        """All rows joined, so that a word that continues in the next row is whole."""
         return "".join(self._rows())
 
     def _rows(self) -> list[str]:
-        """All rows. A wide character has an empty one after it, which may be left when the wide one has gone: the
+        """Return all rows. An empty cell follows a wide character, and may stay when the character is overwritten: the
         emulator's own `display` fails on that.
         """
         rows = (self._screen.buffer[row] for row in range(ROWS))
@@ -82,7 +82,7 @@ class Screen:
 
 
 def _bounded(text: str) -> str:
-    """The text without more than a few combining marks after one another."""
+    """Return the text with at most `COMBINING` combining marks in a row."""
     if text.isascii():
         return text
     kept, run = list[str](), 0

@@ -1,4 +1,4 @@
-"""`Session`: one shell of a terminal, and the command that was begun last in it."""
+"""`Session`: one shell of a terminal, and the last command that was started in it."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ from .printed import Printed
 from .screen import SET_UP, VARIABLES, Screen
 
 IN_A_THREAD = 256 * 1024
-"""Bytes of output from which on it is prepared in a thread."""
+"""Output of at least so many bytes is prepared in a thread."""
 
 DRAWN_IN_A_THREAD = 16 * 1024
-"""The same where a screen shows them."""
+"""Output of more than so many bytes is drawn on a screen in a thread."""
 
 ADOPT_SECONDS = 1.0
-"""After this long without output it is looked whether a command has put another bash in the place of the shell."""
+"""Seconds without output after which it is checked whether a command has replaced the shell by another bash."""
 
 COUNT_SECONDS = 0.25
-"""How often the processes of a command are counted, where there is a limit."""
+"""Seconds from one count of the processes to the next, if their number is limited."""
 
 SETTLED_SECONDS = 0.4
-"""After this long without a change a screen is shown."""
+"""Seconds without a change after which a screen is shown."""
 
 FIRST_SECONDS = 2.0
-"""How long a program has to change its screen at all."""
+"""Seconds that a program has for its first change of the screen."""
 
 CHANGING_SECONDS = 3.0
-"""After this long a screen is shown that changes all the time."""
+"""Seconds after which a screen that keeps changing is shown, if the call has no timeout."""
 
 Status: TypeAlias = Literal["completed", "no_change_timeout", "hard_timeout", "reset"]
 Count: TypeAlias = Callable[[int], Awaitable[int]]
-"""How many processes all shells of a terminal have, counted up to a number."""
+"""Counts the processes of all shells of a terminal, up to a number."""
 
 
 class Given(msgspec.Struct, frozen=True):
-    """What one call gives a session."""
+    """The arguments of one call."""
 
     command: str
     is_input: bool = False
@@ -60,50 +60,50 @@ class Given(msgspec.Struct, frozen=True):
 
     @property
     def polls(self) -> bool:
-        """Whether it only waits: an empty command does, said to be input or not; ENTER is a key."""
+        """Whether the call only waits: its command is empty (ENTER types Enter), or white space that is not input."""
         return not self.command or not (self.is_input or self.command.strip())
 
 
 class Session:
-    """One shell, started by its first command."""
+    """A shell that its first command starts."""
 
     def __init__(self, place: Place, no_change: float, most: int | None, count: Count) -> None:
         self._place, self._no_change, self._most, self._count_all = place, no_change, most, count
         self._shell: Shell | None = None
         self._context: ToolContext | None = None
-        """That of the call that runs; what is printed between calls is shown by the next poll."""
+        """The context of the running call. Output between calls is shown by the next poll."""
         self._printed: Printed | None = None
-        """What the command that was begun last prints."""
+        """Output of the last command."""
         self.screen: Screen | None = None
-        """What that command shows, where it has a screen."""
+        """Screen of the last command, if it has one."""
         self._unseen = False
-        """Whether a command was left running whose end no call has shown."""
+        """Whether a command was left running and no call has shown its end."""
         self.made_again = False
-        """Whether the workspace was gone when the shell of this call started."""
+        """Whether the workspace was gone, and was made again, when this call started the shell."""
         self._counted = 0.0
-        """When the processes were counted last."""
+        """Time of the last count of processes."""
 
     @property
     def shell(self) -> Shell:
-        """Its shell, once a command was given."""
+        """The shell, once it has been started."""
         assert self._shell is not None
         return self._shell
 
     @property
     def alive(self) -> bool:
-        """Whether it holds anything: a shell that runs, or the end of one that no call has shown."""
+        """Whether the session is in use: the shell runs, or no call has shown the end of its command."""
         return self._shell is not None and (self._shell.alive or self._unseen)
 
     async def at_work(self) -> bool:
-        """Whether a command was left running, or a job in the background."""
+        """Return whether a command or a background job is running."""
         return self._shell is not None and await self._shell.at_work()
 
     async def processes(self, most: int) -> int:
-        """How many processes it has, counted up to `most`."""
+        """Return the number of processes below the shell, counted up to `most`."""
         return 0 if self._shell is None else await self._shell.processes(most)
 
     async def call(self, given: Given, context: ToolContext) -> Status:
-        """Run, poll or feed a command. Raises `ToolError` for a call that does not fit what runs."""
+        """Run, poll or feed a command. Raises `ToolError` for a call that does not fit, such as a second command."""
         self._context, self.made_again = context, False
         try:
             shell = await self.started(given.polls, context)
@@ -117,7 +117,7 @@ class Session:
             self._context = None
 
     async def _cut(self, context: ToolContext) -> None:
-        """End what runs, and the shell where that does not answer."""
+        """End the running command, and the shell if it does not answer."""
         self._unseen = False
         if (shell := self._shell) is None:
             return
@@ -134,7 +134,7 @@ class Session:
                 await shell.close()
 
     async def started(self, polls: bool, context: ToolContext) -> Shell:
-        """The shell; a new one where there is none, or the last one has ended and that was seen."""
+        """Return the shell. Start one if there is none or it has ended, unless the call polls for its last output."""
         if self._shell is not None and not self._shell.alive and not (self._unseen and polls):
             await self.end()
         if self._shell is None:
@@ -157,7 +157,7 @@ class Session:
                     "a command is still running in this terminal: wait with an empty command, send it input with"
                     " is_input (C-c stops it), use another session, or start a new shell with reset"
                 )
-            if self.screen is not None:  # such a program takes C-c as a key
+            if self.screen is not None:  # a full-screen program takes C-c as a key
                 await shell.send(typed_on_screen(given.command))
                 return
             keys = typed(given.command)
@@ -198,7 +198,7 @@ class Session:
         return "completed"
 
     def _left(self, quiet: float, waited: float, timeout: float | None) -> float:
-        """Seconds until what runs is left running, if it prints nothing more."""
+        """Return the seconds until the call leaves the command running, if it prints nothing more."""
         if self.screen is None:
             return self._no_change - quiet if timeout is None else timeout - waited
         changed = quiet < waited  # it has printed something since the call began
@@ -206,7 +206,7 @@ class Session:
         return min(settled, (CHANGING_SECONDS if timeout is None else timeout) - waited)
 
     async def _count(self) -> None:
-        """See that there are not too many processes. Raises `ToolError` when there are; then they are ended, all."""
+        """Count the processes of all shells. If too many, end this shell with all that it ran and raise `ToolError`."""
         if self._most is None or time.monotonic() - self._counted < COUNT_SECONDS:
             return
         self._counted = time.monotonic()
@@ -218,7 +218,7 @@ class Session:
             )
 
     async def new(self) -> str:
-        """What the command has printed since the last call, or what its screen shows."""
+        """Return what the command has printed since the last call, or what its screen shows."""
         shell, screen = self.shell, self.screen
         self._unseen = shell.running
         data, printed = shell.take(), self._printed

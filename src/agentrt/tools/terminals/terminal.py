@@ -27,19 +27,19 @@ MAX_OUTPUT = 30_000
 """Characters of output that the model sees of one call; the whole is kept as a blob, and in a file that it can read."""
 
 NO_CHANGE_SECONDS = 30.0
-"""After this long without output a command that has no time limit is left running."""
+"""Seconds without output after which a command without a timeout is left running."""
 
 STILL_RUNNING = -1
 """The exit code of a command that has not ended."""
 
 SESSIONS = 8
-"""Shells that a terminal has at once."""
+"""Maximum number of shells of a terminal."""
 
 CUT = 6
-"""Characters of what may be the beginning of a secret, at the end of a line of a screen, from which on it is hidden."""
+"""If at least so many characters at the end of a full screen line may begin a secret, they are hidden."""
 
 MAIN = "main"
-"""The session of a call that names none."""
+"""Session of a call that names none."""
 
 _NAME = re.compile(r"[\w.-]{1,40}", re.ASCII)
 
@@ -80,7 +80,7 @@ class TerminalAction(msgspec.Struct, frozen=True):
 class TerminalObservation(Observation, frozen=True, kw_only=True):
     """A command's output; `exit_code` is -1 while it runs, `seconds` how long this call waited.
 
-    `cursor` is the row and the column of the cursor, from 1, where it has a screen.
+    `cursor` is the row and the column of the cursor, from 1, while a command with a screen runs.
     """
 
     exit_code: int
@@ -92,19 +92,19 @@ class TerminalObservation(Observation, frozen=True, kw_only=True):
 
 
 class Terminal:
-    """The shells of a conversation, by the names of their sessions; each starts with its first command."""
+    """The shells of a conversation, by session name. Each starts with its first command."""
 
     def __init__(self, params: Params) -> None:
         self._place: Place | None = None
         self._sessions: dict[str, Session] = {}
         self._called = set[str]()
-        """The sessions that a call uses now, which may have no shell yet."""
+        """Sessions that a call is using now. They may have no shell yet."""
         most, limit = params.get(PROCESSES), params.get("no_change_timeout")
         self._most = most if isinstance(most, int) else None
         self._no_change = float(limit) if isinstance(limit, (int, float)) else NO_CHANGE_SECONDS
 
     async def __call__(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
-        """Run, poll or feed a command. Raises `ToolError` for a call that does not fit what runs."""
+        """Run, poll or feed a command. Raises `ToolError` for a call that does not fit, such as a second command."""
         begun, name = time.monotonic(), action.session or MAIN
         session = self._session(name, context)
         self._called.add(name)
@@ -125,11 +125,11 @@ class Terminal:
         return await _observation(session, name, status, seconds, context, polled=given.polls)
 
     async def at_work(self) -> bool:
-        """Whether a command was left running, or a job in the background."""
+        """Return whether a command or a background job is running in any session."""
         return any([await session.at_work() for session in self._sessions.values()])
 
     async def aclose(self) -> None:
-        """End the shells and all that they started, and the place where they ran."""
+        """End the shells and all that they started, and close the place where they ran."""
         async with anyio.create_task_group() as ending:
             for session in self._sessions.values():
                 ending.start_soon(session.end)
@@ -140,7 +140,7 @@ class Terminal:
                 await place.close()
 
     def _session(self, name: str, context: ToolContext) -> Session:
-        """The session of that name. Raises `ToolError` for what can be no name, and for one too many."""
+        """Return the session of that name, or a new one. Raises `ToolError` for a bad name, or one session too many."""
         if (session := self._sessions.get(name)) is not None:
             return session
         if not _NAME.fullmatch(name):
@@ -192,7 +192,7 @@ async def _observation(
 
 
 def _on_screen(session: Session, shown: str, context: ToolContext) -> str:
-    """What a screen shows, without a secret that goes on in its next line."""
+    """Return what a screen shows, without secrets, including those that continue in the next line."""
     assert session.screen is not None
     wrapped, seen = session.screen.wrapped, context.masked(shown, by_line=True)
     if seen == shown and context.masked(wrapped) != wrapped:

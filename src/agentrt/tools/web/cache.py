@@ -1,4 +1,4 @@
-"""`Cache`: what was fetched a while ago, for one conversation."""
+"""`Cache`: recently fetched values of one conversation."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ...protocols import Clock
 T = TypeVar("T")
 
 FRESH = 15 * 60.0
-"""Seconds for which what was fetched is used again."""
+"""Seconds for which an entry is used."""
 
 MOST = 32
 ROOM = 32_000_000
-"""What all entries may take together, in characters."""
+"""Maximum total size of all entries, in characters."""
 
 
 class Cache(Generic[T]):
-    """The newest entries, bounded by their count and by the room that each was said to take."""
+    """The newest entries, limited by their number and by the sum of the sizes that callers state."""
 
     def __init__(self, clock: Clock = time.monotonic, *, most: int = MOST, room: int = ROOM) -> None:
         self._clock, self._most, self._room = clock, most, room
@@ -27,7 +27,7 @@ class Cache(Generic[T]):
         self._taken = 0
 
     def get(self, key: str) -> T | None:
-        """What was put there less than `FRESH` seconds ago."""
+        """Return the value that was put there less than `FRESH` seconds ago, or None."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -37,7 +37,7 @@ class Cache(Generic[T]):
         return entry[2]
 
     def put(self, key: str, value: T, room: int) -> None:
-        """Keep a value in the place of the oldest ones; not one that alone takes more than there is."""
+        """Keep a value of size `room`, and drop the oldest ones if needed. A value above the limit is not kept."""
         self._remove(key)
         if room > self._room:
             return

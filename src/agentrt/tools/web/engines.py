@@ -1,4 +1,4 @@
-"""The search engines that are known: what each is asked for a query, and what its answer holds. Pure."""
+"""`APIS`: the supported search engines, each with its request for a query and the parser of its answer. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...network import Question
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What is looked for; `site` is a host that results are of, "" for any."""
+    """A search. `site` is the host that all results must be from, "" for any."""
 
     words: str
     most: int
@@ -21,7 +21,7 @@ class Query(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A result."""
+    """A search result."""
 
     title: str
     url: str
@@ -29,21 +29,21 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Api(msgspec.Struct, frozen=True):
-    """How an engine is asked over HTTP.
+    """The HTTP API of a search engine.
 
-    `variable` is the secret or variable of the environment that says that it can be used: its key, or where that is
-    `keyless` its address. `results` raises `msgspec.MsgspecError` for an answer of another form.
+    `variable` names the secret or environment variable that enables the engine. It has the engine's key, or its address
+    if the engine is `keyless`. `results` raises `msgspec.MsgspecError` for an answer of another form.
     """
 
     name: str
     variable: str
     url: str
     question: Callable[[Query, str, str], Question]
-    """For a query, the engine's address and the key."""
+    """Makes the request from a query, the engine's address and its key."""
     results: Callable[[bytes], tuple[Found, ...]]
     keyless: bool = False
     forbidden: str = ""
-    """What a 403 of it mostly means."""
+    """Hint for the error message if the engine answers 403."""
 
 
 class _Tavily(msgspec.Struct):
@@ -124,7 +124,7 @@ def _words(query: Query) -> str:
 
 
 def _below(url: str, path: str) -> str:
-    """The address of a path below that of an engine, which may be given with the path."""
+    """Return the address of a path below an engine's address, which may already end with that path."""
     base = url.partition("?")[0].rstrip("/")
     return base if base.endswith(f"/{path}") else f"{base}/{path}"
 
@@ -134,12 +134,12 @@ _SPACE = re.compile(r"\s+")
 
 
 def _plain(text: str | None) -> str:
-    """A text on one line, without the tags that mark what was found in it."""
+    """Return a text on one line, without the tags that highlight matches."""
     return _SPACE.sub(" ", html.unescape(_TAG.sub("", text or ""))).strip()
 
 
 def place(url: str) -> str:
-    """The host and port of an address, as a guard may be told to allow it; "" where there is none."""
+    """Return the host and port of an address in the form that `Guard` takes, or "" if there is no host."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -150,7 +150,7 @@ def place(url: str) -> str:
 
 
 def password(url: str) -> str:
-    """The password in an address, "" where there is none."""
+    """Return the password in an address, or "" if there is none."""
     try:
         return urlsplit(url).password or ""
     except ValueError:
@@ -173,4 +173,4 @@ APIS: Mapping[str, Api] = {
         ),
     )
 }
-"""The known ones by their names, in the order in which they are tried."""
+"""The supported engines by name, in the order in which they are tried."""

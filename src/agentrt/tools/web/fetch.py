@@ -1,4 +1,4 @@
-"""`fetch`: a page of the web as Markdown, a text or an image."""
+"""`fetch`: a web page as Markdown, text or an image."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from .markdown import MOST_PARSED, Converted, converted, library
 from .page import Page, page_of, wanted
 
 MAX_SHOWN = 30_000
-"""Characters of a page that the model sees of one call."""
+"""Characters of a page that one call shows the model."""
 
 MAX_ERROR = 1_000
-"""Characters that it sees of the page of an error."""
+"""Characters of an error page that the model sees."""
 
 LONGEST_URL = 8_000
 
@@ -51,7 +51,7 @@ class FetchAction(msgspec.Struct, frozen=True):
 
 
 class FetchObservation(Observation, frozen=True, kw_only=True):
-    """Where the page was in the end, what it is, and which of its characters are shown."""
+    """The final address and the type of a page, and which of its characters are shown."""
 
     url: str
     status: int
@@ -64,8 +64,8 @@ class FetchObservation(Observation, frozen=True, kw_only=True):
 
 
 class Fetch:
-    """The executor. Params: `timeout` in seconds, `max_bytes`, and `allow_private`, hosts parted by commas that are
-    asked though their addresses are private.
+    """The executor. Params: `timeout` in seconds, `max_bytes`, and `allow_private`, comma-separated hosts that may be
+    requested although their addresses are private.
     """
 
     def __init__(self, params: Params, clock: Clock = time.monotonic) -> None:
@@ -79,7 +79,7 @@ class Fetch:
         self._threads: anyio.CapacityLimiter | None = None
 
     async def __call__(self, action: FetchAction, context: ToolContext) -> FetchObservation:
-        """The page. Raises `ToolError` with what to do instead."""
+        """Fetch a page. Raises `ToolError` that says what to do instead."""
         url = _cleaned(action.url)
         page = self._pages.get(url)
         cached = page is not None
@@ -98,14 +98,14 @@ class Fetch:
     async def aclose(self) -> None: ...
 
     async def _fetched(self, url: str, context: ToolContext) -> Page:
-        """Raises `ToolError` for a status that is an error, with the beginning of what it says."""
+        """Request a page. Raises `ToolError` with the beginning of its text if the status is an error."""
         question = Question(url, headers={"Accept": ACCEPT})
         page = await anyio.to_thread.run_sync(page_of, await ask(question, Guard(self._allowed), self._bounds))
         if page.status < 400:
             return page
         text = page.source
         if page.is_html:
-            with contextlib.suppress(ToolError):  # the source says it as well
+            with contextlib.suppress(ToolError):  # then the source is shown
                 text = (await self._converted(page)).text
         raise ToolError(_refused(page, context.masked(text, by_line=True).strip()))
 
@@ -118,12 +118,12 @@ class Fetch:
         return read
 
     async def _converted(self, page: Page) -> Converted:
-        """Raises `ToolError` for what cannot be read, or not in time."""
+        """Convert a page to Markdown. Raises `ToolError` if it cannot be read in time, or at all."""
         if page.document:
             return await _document(page)
         modules = await library()
         if self._threads is None:
-            self._threads = anyio.CapacityLimiter(2)  # a thread that is given up goes on for a while
+            self._threads = anyio.CapacityLimiter(2)  # an abandoned thread runs on for a while
         work = partial(converted, page.source, page.url, modules)
         with anyio.move_on_after(self._bounds.seconds):
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
@@ -156,13 +156,13 @@ class Fetch:
 
 
 async def _document(page: Page) -> Converted:
-    """A document as it is read from a file. Raises `ToolError`."""
+    """Convert a document such as a PDF, with the reader for files. Raises `ToolError`."""
     found = await read_document(page.document, page.url, Wanted(limit=MOST), media_type=page.media_type)
     return Converted(found.title, shown(msgspec.structs.replace(found, title=""), page.url))
 
 
 def _cleaned(url: str) -> str:
-    """Raises `ToolError` for what is no address."""
+    """Return a URL without surrounding white space. Raises `ToolError` if it is no web address, or too long."""
     url = url.strip()
     if not url.lower().startswith(("http://", "https://")):
         raise ToolError(
@@ -186,7 +186,7 @@ def _nothing(page: Page) -> str:
 
 
 async def _rest(page: Page, text: str, begin: int, end: int, context: ToolContext) -> list[Content]:
-    """What is told of a page that is not shown whole; with its beginning the whole is kept."""
+    """Return notes for a page that is not shown whole. The call that shows its beginning also keeps the whole text."""
     said: list[Content] = []
     if begin or end < len(text):
         more = f": go on with start_from_char={end}" if end < len(text) else ", the end"

@@ -15,7 +15,7 @@ MOST_PARSED = 2_000_000
 """Characters of a page that are parsed."""
 
 FEW = 200
-"""Characters of main content that may be a mistake: then the whole page is taken, if that has more."""
+"""Main content with fewer characters may be a mistake: the whole page is used if it has more than twice as many."""
 
 _NO_TEXT = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head")
 _EMPTY_LINES = re.compile(r"\n\s*\n\s*\n+")
@@ -30,7 +30,7 @@ class Converted(msgspec.Struct, frozen=True):
 
 
 class Library(msgspec.Struct, frozen=True):
-    """What reads HTML: modules of the extra `web`."""
+    """The modules that read HTML, from the extra `web`."""
 
     html: ModuleType
     trafilatura: ModuleType
@@ -38,31 +38,31 @@ class Library(msgspec.Struct, frozen=True):
 
 
 MOST_ELEMENTS = 10_000
-"""Of a page whose main content is looked for: that takes memory by the square of those that stand side by side."""
+"""Rough limit of elements for extracting the main content, which takes memory by the square of sibling elements."""
 
 
 async def library() -> Library:
-    """The modules. Raises `ToolError` where they are not installed."""
+    """Import the modules. Raises `ToolError` if they are not installed."""
     return Library(*[await load_extra(name, "web") for name in ("lxml.html", "trafilatura", "markdownify")])
 
 
 def converted(source: str, url: str, library: Library) -> Converted:
-    """A page with absolute links; its main content where that is found, else all of it. For a thread.
+    """Convert a page to Markdown with absolute links: its main content if found, else all of it. For a thread.
 
-    Raises `ToolError` for what cannot be parsed.
+    Raises `ToolError` if it cannot be parsed.
     """
     try:
         tree = _tree(source[:MOST_PARSED], url, library)
         title = _SPACE.sub(" ", tree.findtext(".//title") or "").strip()
         main = _main(tree, url, library) if source.count("<") <= 2 * MOST_ELEMENTS else ""
         whole = "" if len(main) >= FEW else _whole(tree, library)
-    except Exception as error:  # of libraries that read what anybody wrote: nesting, odd names, and what else there is
+    except Exception as error:  # untrusted HTML (deep nesting, odd names) makes the libraries raise anything
         raise ToolError(f"{url} is HTML that cannot be read ({type(error).__name__}): ask with raw=true") from error
     return Converted(title, whole if len(whole) > 2 * len(main) else main)
 
 
 def _tree(source: str, url: str, library: Library) -> Any:
-    """The parsed page; nothing is loaded from a network for it."""
+    """Parse the page. Nothing is loaded from the network."""
     parser = library.html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
     data = source.encode("utf-8", "replace") or b"<html></html>"
     tree = library.html.document_fromstring(data, parser=parser, ensure_head_body=True)

@@ -1,4 +1,4 @@
-"""`Page`: what a tool has of an answer of the web, and of which kind that is. Pure."""
+"""`Page`: the content of an HTTP answer, by its kind. Pure."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 class Page(msgspec.Struct, frozen=True):
-    """An answer that can be shown: its `source` as text, an `image` as a URL of its data, or the bytes of a `document`
-    such as a PDF; none of them where it is neither.
+    """The content of an answer: its `source` as text, an `image` as a data URL, or the bytes of a `document` such as a
+    PDF. All three are empty for other content.
     """
 
     url: str
@@ -41,18 +41,18 @@ class Page(msgspec.Struct, frozen=True):
 
     @property
     def room(self) -> int:
-        """About how much memory it takes, in characters."""
+        """Approximate size in memory, in characters."""
         return len(self.source) + len(self.image) + len(self.document)
 
 
 def wanted(media_type: str) -> bool:
-    """Whether the body of an answer may be text, an image that a model can see, or a document that can be read."""
+    """Return whether a media type may be that of text, an image that a model can see, or a readable document."""
     image = media_type in ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
     return image or wanted_type(media_type) or media_type in _UNSAID or _TEXTS.fullmatch(media_type) is not None
 
 
 def page_of(answer: Answer) -> Page:
-    """What an answer holds: by its first bytes where they tell, else by its media type."""
+    """Return the content of an answer. Its first bytes tell the kind if they can, else its media type does."""
     body, media_type = answer.body, answer.media_type
     page = Page(answer.url, answer.status, media_type or "unknown type", answer.size)
     if (kind := image_type(body)) is not None:
@@ -75,7 +75,9 @@ def _says_html(body: bytes) -> bool:
 
 
 def _is_binary(body: bytes, text: str) -> bool:
-    """Whether bytes are no text, whatever they are called; a charset of two bytes has NUL bytes, and its text none."""
+    """Return whether a body is binary, whatever its media type says. If its bytes look binary the decoded text decides,
+    because text in a two-byte charset has NUL bytes that decoding removes.
+    """
     if not _CONTROL.search(body[:4096]):
         return False
     head = text[:4096]

@@ -1,4 +1,4 @@
-"""`web_search`: results of a search engine, by whichever of those that are known has a key."""
+"""`web_search`: results of a search engine, the configured one or else the first supported one that is set up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_SNIPPET = 600
 """Characters of a result's snippet."""
 
 MAX_ERROR = 500
-"""Characters of what an engine says of an error."""
+"""Characters shown of an engine's error message."""
 
 MOST_BYTES = 4 << 20
 
@@ -44,28 +44,28 @@ class WebSearchAction(msgspec.Struct, frozen=True):
 
 
 class WebSearchObservation(Observation, frozen=True, kw_only=True):
-    """Which engine was asked, "" for one of the program's own, and the addresses that it gave."""
+    """The name of the engine, "" for one that the program passed in, and the addresses of the results."""
 
     provider: str
     urls: tuple[str, ...] = ()
 
 
 class SearchEngine(Protocol):
-    """Looks something up on the web."""
+    """Searches the web."""
 
     async def search(self, query: Query) -> tuple[Found, ...]:
-        """What was found, the best first. Raises `ToolError`."""
+        """Return the results, the best first. Raises `ToolError`."""
         ...
 
 
 class HttpEngine:
-    """One of those that are known, with its address and key, of which nothing is told."""
+    """A supported engine. Its key and the password in its address are masked in results and errors."""
 
     def __init__(self, api: Api, url: str, key: str, guard: Guard, bounds: Bounds) -> None:
         self._api, self._url, self._key, self._guard, self._bounds = api, url, key, guard, bounds
 
     async def search(self, query: Query) -> tuple[Found, ...]:
-        """What was found. Raises `ToolError`."""
+        """Return the results. Raises `ToolError`."""
         try:
             answer = await ask(self._api.question(query, self._url, self._key), self._guard, self._bounds)
             return self._results(answer)
@@ -83,7 +83,7 @@ class HttpEngine:
         return tuple(Found(*map(self._without, (one.title, one.url, one.snippet))) for one in found)
 
     def _without(self, told: str) -> str:
-        """A text without what nobody is to see: a key of the environment is no secret of the conversation's."""
+        """Mask the engine's secrets in a text. The conversation does not mask a key that comes from the environment."""
         for secret in filter(None, (self._key, password(self._url))):
             told = told.replace(secret, HIDDEN)
         return told
@@ -91,9 +91,9 @@ class HttpEngine:
 
 class WebSearch:
     """The executor. Params: `provider`, the name of an engine; `url`, its address; `timeout` in seconds;
-    `allow_private`, hosts parted by commas that may be private, as the address of an engine that was given may.
+    `allow_private`, comma-separated hosts that may be private. The address of the engine itself always may be.
 
-    Where an `engine` is given, it is the one that is asked.
+    If an `engine` is given, it is used instead.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class WebSearch:
         self._environment = os.environ if environment is None else environment
 
     async def __call__(self, action: WebSearchAction, context: ToolContext) -> WebSearchObservation:
-        """The results. Raises `ToolError` with what to do instead."""
+        """Return the results. Raises `ToolError` that says what to do instead."""
         query = Query(action.query.strip(), action.max_results, _site(action.site))
         if not query.words:
             raise ToolError("query is empty: give what to look for")
@@ -115,9 +115,9 @@ class WebSearch:
     async def aclose(self) -> None: ...
 
     async def _engine(self, context: ToolContext) -> tuple[str, SearchEngine]:
-        """The engine that the parameters name, else the first one with a key. Raises `ToolError` without one."""
+        """Return the engine that the parameters name, else the first that is set up. Raises `ToolError` if none is."""
         named = words(self._params, "provider").lower()
-        url = words(self._params, "url") if named else ""  # no key goes to an address that was meant for another engine
+        url = words(self._params, "url") if named else ""  # no other engine's key may go to this address
         if named and named not in APIS:
             raise ToolError(f"there is no provider {named!r}: there are {', '.join(APIS)}. Have the user correct it")
         apis = [APIS[named]] if named else list(APIS.values())
@@ -135,7 +135,7 @@ class WebSearch:
         raise ToolError(_missing(apis))
 
     def _made(self, api: Api, url: str, key: str) -> SearchEngine:
-        guard = Guard([*allowed(self._params), *filter(None, [place(url)])])  # who gave the address means it
+        guard = Guard([*allowed(self._params), *filter(None, [place(url)])])  # a configured address may be private
         seconds = number(self._params, "timeout", LONGEST)
         return HttpEngine(api, url, key, guard, Bounds(most_bytes=MOST_BYTES, seconds=seconds, redirects=3))
 
@@ -154,7 +154,7 @@ def _missing(apis: list[Api]) -> str:
 
 
 def _site(given: str) -> str:
-    """A host, of a host or an address. Raises `ToolError`."""
+    """Return the host of a host or an address. Raises `ToolError` if it is none."""
     site = given.strip().lower().partition("://")[2] or given.strip().lower()
     site = site.partition("/")[0]
     if site and not _SITE.fullmatch(site):
@@ -196,7 +196,7 @@ def _list(found: tuple[Found, ...]) -> str:
 
 
 def _effects(action: WebSearchAction, workspace: Workspace) -> Effects:
-    """It reaches an engine; which one is known where the secrets are, and counts as these do."""
+    """Return the fixed addresses of all engines: which engine is called depends on secrets that are not known here."""
     return Effects(reaches=tuple(api.url for api in APIS.values() if api.url))
 
 
