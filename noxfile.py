@@ -128,7 +128,8 @@ def proofs(session: nox.Session) -> None:
     session.install("-e", ".[test]")
     _install_console(session)
     _npm(session, "run", "build")
-    session.run("pytest", "-m", "proof", *session.posargs)
+    workers = str(len(os.sched_getaffinity(0)))  # no more, since some measure times
+    session.run("pytest", "-m", "proof", "-n", workers, "--dist", "loadfile", *session.posargs)
 
 
 @nox.session
