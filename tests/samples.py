@@ -326,7 +326,9 @@ def every_event() -> list[Event]:
         TagsChanged(tags={"team": "core"}),
         SecretsChanged(secrets={"TOKEN": SavedStatic(description="of the API"), "DB": EnvironmentSecret("DB_URL")}),
         BudgetGranted(amount=2.5),
-        ChildStarted(child_id="d", task="look", action_id="a3", agent="looker", grant=Grant(1.0, 1000, 20)),
+        ChildStarted(
+            child_id="d", task="look", action_id="a3", agent="looker", model="openai/gpt-4o", grant=Grant(1.0, 1000, 20)
+        ),
         ChildWaiting(child_id="d", actions=(ChildAction("b1", "terminal", "{}", SecurityRisk.HIGH, "risk"),)),
         ChildAnswered(child_id="d", action_id="b1", approved=True),
         ChildMessaged(child_id="c-1", message="And the docs."),

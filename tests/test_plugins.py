@@ -24,7 +24,8 @@ from agentrt.context.replies import ModelReply
 from agentrt.events import ChildFinished, ConsentGiven, ContextResolved, HookExecutionEvent, UserRejectObservation
 from agentrt.protocols import ModelRequest
 from agentrt.specs.content import plain
-from agentrt.testing import ScriptedLLM, call, finish, say
+from agentrt.specs.llm import members
+from agentrt.testing import ScriptedLLM, ScriptedProvider, call, finish, say
 
 from .test_skills import MODEL, write
 
@@ -220,14 +221,16 @@ async def test_a_hook_asks_a_model(place: Path, answer: ModelReply, runs: bool) 
     assert (place / "ran").exists() is runs
 
 
-@pytest.mark.parametrize("verdict", ["allow", "deny"])
-async def test_a_hook_has_an_agent_look(place: Path, verdict: str) -> None:
-    hook = Hook(event=HookEvent.BEFORE_TOOL, agent="Is there a file named ok?", matcher="terminal")
+@pytest.mark.parametrize(("verdict", "named"), [("allow", None), ("deny", "scripted-small")])
+async def test_a_hook_has_an_agent_look(place: Path, verdict: str, named: str | None) -> None:
+    hook = Hook(event=HookEvent.BEFORE_TOOL, agent="Is there a file named ok?", matcher="terminal", model=named)
     write(place / "ok", "")
 
     def script(request: ModelRequest) -> ModelReply:
         first = plain(request.messages[1].content)
-        if "Is there a file named ok?" in first:
+        asked = "Is there a file named ok?" in first
+        assert members(request.llm)[0].model == (named or MODEL.model if asked else MODEL.model)
+        if asked:
             looked = any(message.role == "tool" for message in request.messages)
             view = call("file_editor", command="view", path=str(place))
             return finish(f'{{"decision": "{verdict}", "reason": "seen"}}') if looked else view
@@ -244,6 +247,19 @@ async def test_a_hook_has_an_agent_look(place: Path, verdict: str) -> None:
         assert ran.verdict == verdict
         assert not any(child.open for child in conversation.state.ledger.children.values())
     assert (place / "ran").exists() is (verdict == "allow")
+
+
+async def test_an_agent_of_a_hook_whose_model_there_is_not_denies(place: Path) -> None:
+    hook = Hook(event=HookEvent.BEFORE_TOOL, agent="Look.", matcher="terminal", model="nobody/knows-it")
+    async with (
+        ScriptedProvider([call("terminal", command="touch ran"), say("Done.")]) as provider,
+        Conversation(Agent(llm=provider.llm(), hooks=(hook,)), place, store="memory://") as conversation,
+    ):
+        await conversation.send_message("Go")
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED
+        (ran,) = [event async for event in conversation.events() if isinstance(event, HookExecutionEvent)]
+        assert (ran.verdict, "nobody/knows-it" in str(ran)) == ("deny", True), ran
+    assert not (place / "ran").exists()
 
 
 async def test_agreeing_is_logged_first(place: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ..decisions import Attend, Delegate, Seeing, cut_short, ended, failed, left, over, relayed_down, relayed_up
 from ..errors import AgentrtError, NoLongerDue
-from ..events import ActionEvent, ChildFinished, Event, MessageEvent, ObservationEvent
+from ..events import ActionEvent, ChildFinished, Event, ExecutionStatus, MessageEvent, ObservationEvent
 from ..ledger import Child
 from ..specs.content import plain
 from ..state import State
@@ -69,10 +69,12 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
                 below = _Below()
 
     async def see_through(self, command: Attend) -> tuple[tuple[Event, ...], str]:
-        """Run a child to its end, and return its outcome, which the caller appends, and what its agent said last."""
+        """Run a child to its end, and return its outcome, which the caller appends, and why it failed, else what its
+        agent said last.
+        """
         below = _Below()
         try:
-            return await self._delegated(command, below), below.words
+            return await self._delegated(command, below), below.problem or below.words
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
                 cut = cut_short(self._log.state, command, below.state, below.words)
@@ -103,8 +105,11 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
                         below.words = await _words(below.group)
         except AgentrtError as error:
             if below.end is None:
+                below.problem = str(error)
                 return failed(self._log.state, command, below.state, below.words, str(error))
         assert below.end is not None
+        if below.end.status is ExecutionStatus.ERROR and below.end.error is not None:
+            below.problem = below.end.error.detail
         return ended(command, below.end, below.words)
 
     def _when_cut(self, command: Seeing, below: _Below) -> tuple[Event, ...]:
@@ -167,12 +172,14 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
 class _Below:
     """The child conversation, as far as it was seen."""
 
-    __slots__ = ("end", "group", "words")
+    __slots__ = ("end", "group", "problem", "words")
 
     def __init__(self) -> None:
         self.group: ConversationGroup | None = None
         self.end: State | None = None
         """The state in which it has ended."""
+        self.problem = ""
+        """Why it failed."""
         self.words = ""
         """What its agent said last."""
 

@@ -48,7 +48,7 @@ class HookModels:
     async def _agent(self, hook: Hook, task: str) -> str:
         """Return the last words of an agent that does the task in its own conversation. Raise `ConfigurationError`."""
         child_id = f"{new_id()}-hook"
-        await self._begin(ChildStarted(child_id=child_id, task=task, agent=FOR_HOOKS), hook)
+        await self._begin(ChildStarted(child_id=child_id, task=task, agent=FOR_HOOKS, model=hook.model or ""), hook)
         seeing = DelegateActor(self._log, self._children, self._leaving)
         ended, words = await seeing.see_through(Attend(f"attend-{child_id}", child_id))
         reports = [event for event in ended if isinstance(event, ChildFinished)]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..errors import ConfigurationError
 from ..events import Grant
 from ..ledger import Child, allowance
-from ..specs import Agent, HookEvent, Tool
+from ..specs import LLM, Agent, HookEvent, Tool
 from ..specs.built_in_agents import BUILT_IN_AGENTS, SAME_TOOLS
 from ..specs.llm import inherits
 from ..specs.policies import stricter
@@ -126,9 +126,10 @@ def share_of(state: State, child: Child) -> Agent:
     hooks = tuple(dict.fromkeys((*held, *chosen.hooks)))
     if not child.action_id:  # the agent of a hook does not trigger hooks that start agents
         hooks = tuple(hook for hook in hooks if hook.agent is None and hook.event is not HookEvent.USER_MESSAGE)
+    own = LLM(model=child.model) if child.model else chosen.llm
     chosen = replace(
         chosen,
-        llm=agent.llm if inherits(chosen.llm) else chosen.llm,
+        llm=agent.llm if inherits(own) else own,
         limits=limits,
         tools=tools,
         client_tools=(),

@@ -34,6 +34,8 @@ class ChildStarted(Event, frozen=True, kw_only=True):
     action_id: str = ""
     agent: str = ""
     """The name of the agent that works there; "": an agent like this one."""
+    model: str = ""
+    """The model that a hook names for its agent; "": that of the agent."""
     grant: Grant = Grant()
     background: bool = False
     """Whether this conversation goes on meanwhile, and gets a message when the child ends."""

@@ -20,7 +20,9 @@ def child_started(ledger: Ledger, event: ChildStarted) -> Ledger:
     """Apply the start of a child: its grant is reserved. An open one that goes on keeps its waiting actions and the
     answers to them.
     """
-    child = Child(event.action_id, event.task, event.agent, event.grant, before=Used(), background=event.background)
+    child = Child(
+        event.action_id, event.task, event.agent, event.model, event.grant, before=Used(), background=event.background
+    )
     if (known := ledger.children.get(event.child_id)) is not None:
         used = None if known.spent is None else Used(known.spent, known.steps)
         before = used if known.open else known.counted

@@ -41,6 +41,7 @@ class Child(msgspec.Struct, frozen=True, gc=False):
     action_id: str
     task: str
     agent: str = ""
+    model: str = ""
     grant: Grant = Grant()
     status: ExecutionStatus = ExecutionStatus.RUNNING
     """Its status when it last came to rest; running until then."""
