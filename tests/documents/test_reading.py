@@ -124,7 +124,7 @@ def test_chapters_have_the_names_of_the_contents() -> None:
     )
     document = found(data, "x.epub")
     assert (document.title, [part.name for part in document.parts]) == ("A book", ["Dawn", "Noon", "Dusk"])
-    assert found(data, pages="noon").parts[0].text == "purple"
+    assert found(data, pages="noon").parts[0].text == "purple [image: y]"
     assert found(data, query="purple").notes == ("'purple' stands in 1 chapter: 2",)
 
 

@@ -46,7 +46,10 @@ def title_of(tree: Any) -> str:
 
 
 def markdown_of(tree: Any) -> str:
-    """Return the body of a parsed page as Markdown, without images. Nothing is loaded. The tree is changed."""
+    """Return the body of a parsed page as Markdown; an image is its alternative text. Nothing is loaded.
+
+    The tree is changed.
+    """
     from lxml import html as parsing
     from markdownify import markdownify
 
@@ -58,8 +61,12 @@ def markdown_of(tree: Any) -> str:
     for element in list(body.iter("a")):
         if (element.get("href") or "#").startswith("#"):
             element.drop_tag()
+    for element in list(body.iter("img")):
+        if words := flat(element.get("alt") or ""):
+            element.tail = f"[image: {words}]{element.tail or ''}"
+        element.drop_tree()
     source = str(parsing.tostring(body, encoding="unicode"))
-    said = markdownify(source, heading_style="ATX", bullets="-", strip=["img"], table_infer_header=True)
+    said = markdownify(source, heading_style="ATX", bullets="-", table_infer_header=True)
     return tidy(said)
 
 
