@@ -152,12 +152,46 @@ BOMBS = [
     "node -e '" + 'writeFile("' * 5000 + "'", "perl -e '" + 'open x "a" ' * 5000 + "'", "awk '" + '| "' * 15_000 + "'",
     "echo " + "QUFB" * 12_000 + " | base64 -d | base64 -d | sh",
     "echo " + "QUFB" * 15_000 + " | base64 -d | sh", "x" * (MAX_COMMAND + 1),
+    "node -e '\"" + "\\" * 39_000 + "a'", "node -e 'exec" + " " * 39_000 + "'",
+    "node -e 'fs.rm" + " " * 39_000 + "'",
+    "perl -e 'system" + " " * 39_000 + "'", "perl -e 'writeFile" + " " * 39_000 + "'",
+    "ruby -e '" + 'system(\\"' * 4300 + "'", "python -c '" + "\n" * 39_000 + "'",
+    "python -c '" + "\n " * 19_000 + "x'",
+    "sqlite3 x '" + "\n" * 39_000 + "'", "mysql -e '" + "copy " * 8000 + "'", "sed -e '" + "\n" * 39_000 + "'",
+    "sed -e '" + " " * 39_000 + "'", "vim -c '" + " " * 39_000 + "'", "gdb -ex 'r" + " " * 39_000 + "'",
+    " " * 39_000, "\n" * 39_000, ":silent" + " " * 39_000, "\n" * 39_000 + "put x",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
 def test_nothing_takes_long(bomb: str) -> None:
     assert within(0.5, lambda: rate_command(bomb, WHERE))
+    assert within(0.5, lambda: rate_input(bomb, WHERE))
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "text", "risk"),
+    [
+        ("node a.js", "a.js", "const twice = (x) => { return `${x}${x}` };\nconsole.log(twice('a'))\n", "LOW"),
+        ("bun a.ts", "a.ts", "const a: number = 1;\nconsole.log(a)\n", "LOW"),
+        ("ruby a.rb", "a.rb", "[1, 2].each do |i|\n  puts i\nend\n", "LOW"),
+        ("Rscript a.R", "a.R", "print(mean(c(1, 2)))\n", "LOW"),
+        ("awk -f a.awk x", "a.awk", "{ sum += $1 } END { print sum }\n", "LOW"),
+        ("node a.js", "a.js", "require('fs').rmSync('/home/me', {recursive: true})", "HIGH"),
+        ("bun run a.js", "a.js", "require('fs').rmSync('/home/me', {recursive: true})", "HIGH"),
+        ("deno run -A a.ts", "a.ts", "Deno.removeSync('/home/me', {recursive: true})", "HIGH"),
+        ("lua a.lua", "a.lua", "os.execute('rm -rf ~')", "HIGH"),
+        ("php a.php", "a.php", "<?php system('rm -rf /');", "HIGH"),
+        ("perl a.pl", "a.pl", "system('rm -rf ~');", "HIGH"),
+        ("awk -f a.awk x", "a.awk", 'BEGIN { system("rm -rf ~") }', "HIGH"),
+        ("gawk --file=a.awk x", "a.awk", 'BEGIN { system("rm -rf ~") }', "HIGH"),
+        ("bun run x", "package.json", '{"scripts": {"x": "rm -rf ~"}}', "HIGH"),
+        ("deno task x", "deno.json", '{"tasks": {"x": {"command": "rm -rf ~"}}}', "HIGH"),
+        ("deno task x", "deno.json", '{"tasks": {"x": "deno test"}}', "LOW"),
+    ],
+)
+def test_a_script_is_rated_by_its_text(command: str, name: str, text: str, risk: str) -> None:
+    assert rate_command(command, WHERE, {f"{WHERE.workspace}/{name}": text}).risk == risk
 
 
 def test_an_everyday_command_takes_less_than_two_milliseconds() -> None:

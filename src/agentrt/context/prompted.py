@@ -32,7 +32,8 @@ CUT = (
 )
 
 _TAG = re.compile(
-    r"<(?:(?P<open>function|parameter)(?:\s*=|\s+name\s*=)\s*(?P<quote>[\"']?)(?P<name>[^\"'<>\n]*)(?P=quote)\s*>"
+    r"<(?:(?P<open>function|parameter)(?:\s*+=|\s++name\s*+=)\s*+(?P<quote>[\"']?)(?P<name>[^\"'<>\n]*+)"
+    r"(?P=quote)\s*+>"
     r"|/(?P<close>function|parameter|tool_call)\s*>|(?P<json>tool_call)\s*>)",
     re.IGNORECASE,
 )

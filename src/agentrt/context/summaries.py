@@ -30,7 +30,7 @@ _SHARES = (
 
 _NAMES = (*((heading.lower(), part) for part, heading, _ in _SHARES), ("what the user asked for", "asked"))
 _HEADING = re.compile(r"[ \t]*(?P<level>#{1,6})[ \t]+(?P<said>\S.*)")
-_NUMBER = re.compile(r"\d+[.)]\s*")
+_NUMBER = re.compile(r"(?<!\d)\d++[.)]\s*+")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
 
 LEFT_OUT = "[Earlier ones were left out for want of room.]"

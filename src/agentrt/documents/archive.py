@@ -22,7 +22,7 @@ MOST_RATIO = 250
 MOST_ENTRIES = 50_000
 
 _PROLOG = re.compile(r"<[A-Za-z_]|<!DOCTYPE", re.ASCII)
-_COMMENT = re.compile(r"<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL)
 _XML = (".xml", ".rels", ".vml", ".opf", ".ncx", ".xhtml", ".html", ".htm", ".svg")
 _LOOKED_AT = 64 << 10
 

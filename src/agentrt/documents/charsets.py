@@ -12,7 +12,7 @@ _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
 )  # fmt: skip
-_META = re.compile(rb"""(?i)<meta[^>]{1,512}?charset\s*=\s*["']?\s*([\w:.-]{1,40})""")
+_META = re.compile(rb"""(?i)<meta[^>]{1,512}?charset\s*+=\s*+["']?\s*+([\w:.-]{1,40})""")
 _XML = re.compile(rb"""^\s*<\?xml[^>]{1,256}?encoding\s*=\s*["']([\w:.-]{1,40})""")
 _BECOMES = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
 """Charsets that pages declare, each with the larger charset that they mean."""

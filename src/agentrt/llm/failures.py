@@ -14,7 +14,7 @@ from .refusals import late, one_line, refusal, unreachable, wait_in
 from .wires import error_in
 
 _PREFIX = re.compile(r"^(?:litellm\.\w+: |\w+(?:Exception|Error)(?: \w+Error)?(?: - |: )\.?)+")
-_SUFFIX = re.compile(r"\.?\s*Handle with `litellm\.\w+`\.?$")
+_SUFFIX = re.compile(r"(?:\.|(?<!\s))\s*+Handle with `litellm\.\w+`\.?$")
 _BYTES = re.compile(r"^b(['\"])(.*)\1$", re.DOTALL)
 """The wrapping that litellm adds before, behind and around the provider's message."""
 

@@ -24,7 +24,7 @@ from ..specs import LLM
 
 _LONGEST = 300
 _USER = re.compile("//[^/]*@")
-_ANY_USER = re.compile("//.*@")
+_ANY_USER = re.compile("(?<!/)//.*@")
 
 STATUSES = {
     "overloaded_error": 529,

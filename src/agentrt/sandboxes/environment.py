@@ -10,7 +10,7 @@ QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "HISTFILE": "/dev/n
 """Variables of a shell that no person uses: plain output, no pager, no history file."""
 
 _SECRET = re.compile(
-    r"(?:^|_)(?:\w*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?|PAT|(?:SSH)?PASS)\d*(?:_|$)"
+    r"(?:(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?|(?:^|_)(?:PAT|(?:SSH)?PASS))\d*+(?:_|$)"
     r"|\w_PWD$|_AUTH$|_AUTH_CONFIG$",
     re.IGNORECASE,
 )

@@ -12,7 +12,7 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<authority>[^/?#\s]*)(?P<re
 _FRAME = re.compile(r"-----(?:BEGIN|END) [^-\n]*-----(?:\\n)?")
 """The frame around a key in PEM."""
 
-_NAMED = re.compile(r"(?m)^\s*(?:export\s+)?[\w.\"'-]+\s*[=:](?!//)")
+_NAMED = re.compile(r"(?m)^[^\S\n]*+(?:export\s++)?[\w.\"'-]++\s*+[=:](?!//)")
 """The name before a value, in a settings file, YAML or JSON."""
 
 _PREFIX = re.compile(rb"(?:[A-Za-z]{2,12}\d{0,2}[-_])+(?=.{8})")

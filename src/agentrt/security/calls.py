@@ -15,9 +15,13 @@ _NAMES = {
     "nc.openbsd": "nc", "nc.traditional": "nc", "gtar": "tar", "bsdtar": "tar", "gsed": "sed", "gfind": "find",
     "grm": "rm", "podman": "docker", "nerdctl": "docker", "tofu": "terraform", "oc": "kubectl", "pnpx": "npx",
     "bunx": "npx", "mariadb": "mysql", "egrep": "grep", "fgrep": "grep", "rgrep": "grep", "ripgrep": "rg",
-    "batcat": "bat", "less": "less", "more": "less", "most": "less", "deno": "node", "bun": "node", "doas": "sudo",
+    "batcat": "bat", "less": "less", "more": "less", "most": "less", "doas": "sudo",
     "su-exec": "gosu", "lua5": "lua", "gmake": "make", "httpie": "http", "https": "http", "xh": "http",
 }  # fmt: skip
+
+
+JAVASCRIPT = frozenset({"node", "deno", "bun"})
+"""The programs that run JavaScript; `deno` and `bun` also install packages."""
 
 
 class Call(msgspec.Struct, frozen=True):

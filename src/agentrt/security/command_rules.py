@@ -16,7 +16,7 @@ from functools import partial
 from itertools import pairwise
 
 from ..specs import SecurityRisk
-from .calls import Call, names, options, program
+from .calls import JAVASCRIPT, Call, names, options, program
 from .file_rules import FILE_RULES, WRITERS, rate_read, rate_write
 from .interpreters import INTERPRETERS, LANGUAGES, SHELLS, executed
 from .look_alikes import disguise, tampering
@@ -44,9 +44,9 @@ _TALKERS = names(
     "echo printf : true false test [ [[ expr export declare local typeset readonly set alias let say seq log"
 )
 """Programs whose arguments are text, not paths."""
-_TAKES_CODE = names("make vim vi nvim ex ed emacs gcc g++ cc clang awk pip gdb")
+_TAKES_CODE = names("make vim ed emacs gcc g++ cc clang awk pip gdb")
 """Programs that may run code from standard input."""
-_PATTERN_FIRST = frozenset({"grep", "rg", "ag", "ack", "sed", "awk", "perl", "ruby", "node", "jq", "yq"})
+_PATTERN_FIRST = frozenset({"grep", "rg", "ag", "ack", "sed", "awk", "perl", "ruby", *JAVASCRIPT, "jq", "yq"})
 _MESSAGES = frozenset({"commit", "log", "tag", "notes", "grep", "shortlog", "stash"})
 _CODE_OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(SHELLS, ("-c", "-lc", "-ec", "-xc", "-ic")),
@@ -106,7 +106,7 @@ def rate_input(text: str, where: Site) -> Rating:
     """
     walk = Walk(where, _rate)
     _guarded(walk, text, lambda source: walk.code(source, Scope(where)))
-    escaped = re.match(r"\s*:?\s*(?:!|\\!|shell\s)\s*(.+)", text, re.DOTALL)
+    escaped = re.match(r"\s*+:?\s*+(?:!|\\!|shell\s)\s*+(.+)", text, re.DOTALL)
     if escaped:
         _guarded(walk, escaped[1], lambda source: walk.code(source, Scope(where)))
     _guarded(walk, text, lambda source: rate_python(walk, source, Scope(where), lines=True))
@@ -151,7 +151,7 @@ def _rate(walk: Walk, call: Call, scope: Scope) -> str | None:
         printed = executed(walk, call, scope)
     if "/" in call.path and call.place(call.path).path in scope.files and (unwrap or interpret):
         executed(walk, call, scope)
-    if call.name in ("npm", "pnpm", "yarn"):
+    if call.name in ("npm", "pnpm", "yarn", "bun", "deno"):
         run_script(walk, call, scope)
     if call.name in _TAKES_CODE and FETCHED in (call.stdin or ""):
         walk.add(high("runs what it fetches", ("network",), ("web",)))

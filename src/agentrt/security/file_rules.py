@@ -172,8 +172,11 @@ def _targets_of_tar(call: Call) -> tuple[str, ...]:
 
 
 def _targets_of_rsync(call: Call) -> tuple[str, ...]:
-    last = options(call.words, "eBTMf", ("rsh", "exclude", "include", "filter", "files-from")).operands[-1:]
-    return tuple(text for text in last if ":" not in text)
+    return tuple(text for text in _operands_of_rsync(call)[-1:] if ":" not in text)
+
+
+def _operands_of_rsync(call: Call) -> tuple[str, ...]:
+    return options(call.words, "eBTMf", ("rsh", "exclude", "include", "filter", "files-from")).operands
 
 
 def _targets_of_unpack(call: Call) -> tuple[str, ...]:
@@ -271,7 +274,7 @@ def rate_mode(call: Call) -> Iterator[Rating]:
 
 def rate_mirroring(call: Call) -> Iterator[Rating]:
     """Rate `rsync --delete`: files that are only at the target are gone afterwards."""
-    if call.name == "rsync" and any(word.startswith(("--del", "--remove-source")) for word in call.words):
+    if call.name == "rsync" and any(word.startswith("--del") for word in call.words):
         for text in _targets_of_rsync(call):
             yield _deletion(call, text, True, True)
 
@@ -304,13 +307,21 @@ def _is_path(text: str) -> bool:
     return text.startswith(("/", "~", ".", "*")) or "=" in text
 
 
+def _moved(call: Call) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the operands of a call that moves files, and those of them that are local sources."""
+    if call.name == "mv":
+        read = options(call.words, "tS", ("target-directory", "suffix"))
+        return read.operands, read.operands if read.all("t", "target-directory") else read.operands[:-1]
+    if call.name == "rsync" and any(word.startswith("--remove-s") for word in call.words):
+        operands = _operands_of_rsync(call)
+        return operands, tuple(text for text in operands[:-1] if ":" not in text)
+    return (), ()
+
+
 def rate_moves(call: Call) -> Iterator[Rating]:
-    """Rate `mv`: its sources are gone afterwards."""
-    if call.name != "mv":
-        return
-    read = options(call.words, "tS", ("target-directory", "suffix"))
-    sources = read.operands if read.all("t", "target-directory") else read.operands[:-1]
-    gone = bool(read.operands) and call.place(read.operands[-1]).zone is Zone.STREAM
+    """Rate `mv`, and `rsync` that removes its sources: they are gone afterwards."""
+    operands, sources = _moved(call)
+    gone = bool(operands) and call.place(operands[-1]).zone is Zone.STREAM
     for text in sources:
         found = call.place(text)
         if gone:

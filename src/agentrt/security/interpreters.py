@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from .calls import Call, names, options
+from .calls import JAVASCRIPT, Call, names, options
 from .paths import Place, Zone, within
 from .python_code import rate_python
 from .script_code import rate_script
@@ -18,11 +18,16 @@ from .verdicts import high, low, unknown
 if TYPE_CHECKING:
     from .shell_walk import Walk
 
+Rate: TypeAlias = "Callable[[Walk, Call, str, Scope], None]"
+"""Rates the text of a script."""
+
 UNREADABLE = "what it runs is only known when it runs"
 SHELLS = names("sh bash zsh dash ksh ash mksh fish csh tcsh rbash rzsh")
-_CODE_LETTERS = {"perl": "eE", "ruby": "e", "node": "ep", "php": "rBRE", "lua": "e", "Rscript": "e", "osascript": "e",
-                 "tclsh": "", "awk": "", "expect": "c", "julia": "eE", "groovy": "e", "guile": "c", "elixir": "e",
-                 "ghc": "e", "gjs": "c", "jshell": "", "R": "e"}  # fmt: skip
+_CODE_LETTERS = {"perl": "eE", "ruby": "e", "node": "ep", "deno": "ep", "bun": "ep", "php": "rBRE", "lua": "e",
+                 "Rscript": "e", "osascript": "e", "tclsh": "", "awk": "", "expect": "c", "julia": "eE", "groovy": "e",
+                 "guile": "c", "elixir": "e", "ghc": "e", "gjs": "c", "jshell": "", "R": "e"}  # fmt: skip
+_VALUED = {"perl": "IMm", "ruby": "Ir", "node": "r", "bun": "r", "awk": "fFv"}
+"""Letters of further options that take a value."""
 _CODE_LONGS = ("eval", "print", "run", "code", "execute")
 LANGUAGES = frozenset(_CODE_LETTERS)
 _PYTHON_MODULES = {"pip": "pip", "pytest": "pytest", "twine": "twine", "ensurepip": "pip", "venv": "venv"}
@@ -72,8 +77,10 @@ def sourced(walk: Walk, call: Call, scope: Scope) -> str | None:
     return script_file(walk, call, call.words[0], scope)
 
 
-def script_file(walk: Walk, call: Call, name: str, scope: Scope, python: bool = False) -> str | None:
-    """Rate a script file: by its text if that is known, else only by where its path leads."""
+def script_file(walk: Walk, call: Call, name: str, scope: Scope, rate: Rate | None = None) -> str | None:
+    """Rate a script file: by its text if that is known, else only by where its path leads. `rate` rates the text; None:
+    as its first line says, or as shell source.
+    """
     found = call.place(name)
     if found.zone is Zone.UNKNOWN:
         mark = next((mark for mark in (FETCHED, DECODED) if mark in name), None)
@@ -87,7 +94,7 @@ def script_file(walk: Walk, call: Call, name: str, scope: Scope, python: bool = 
         walk.add(unknown(UNREADABLE))
     if text is None:
         return None
-    return _content(walk, call, text, scope, python)
+    return _content(walk, call, text, scope, rate)
 
 
 def _rate_fetched(walk: Walk, found: Place, scope: Scope) -> None:
@@ -95,20 +102,31 @@ def _rate_fetched(walk: Walk, found: Place, scope: Scope) -> None:
         walk.add(high("runs what it fetches", ("network",), ("web",)))
 
 
-def _content(walk: Walk, call: Call, text: str, scope: Scope, python: bool) -> str | None:
+def _content(walk: Walk, call: Call, text: str, scope: Scope, rate: Rate | None) -> str | None:
     if not settled(text):
         if FETCHED in text or DECODED in text:
             return walk.code(text, scope, call.stdin)
         walk.add(unknown(UNREADABLE))
         return None
+    rate = rate or _rate_of(text)
+    if rate is None:
+        return walk.code(text, scope, call.stdin)
+    rate(walk, call, text, scope)
+    return None
+
+
+def _rate_of(text: str) -> Rate | None:
+    """Return how to rate a script by its first line; None for shell source."""
     first = text.partition("\n")[0]
-    if python or ("python" in first and first.startswith("#!")):
-        rate_python(walk, text, scope)
+    if not first.startswith("#!"):
         return None
-    if first.startswith("#!") and any(language in first for language in ("perl", "ruby", "node", "php", "awk", "lua")):
-        rate_script(walk, call, text, scope)
-        return None
-    return walk.code(text, scope, call.stdin)
+    if "python" in first:
+        return _rate_python
+    return rate_script if any(name in first for name in ("perl", "ruby", *JAVASCRIPT, "php", "awk", "lua")) else None
+
+
+def _rate_python(walk: Walk, call: Call, text: str, scope: Scope) -> None:
+    rate_python(walk, text, scope)
 
 
 def executed(walk: Walk, call: Call, scope: Scope) -> str | None:
@@ -120,7 +138,7 @@ def executed(walk: Walk, call: Call, scope: Scope) -> str | None:
         return None
     inner = scope.copy()
     inner.arguments(call.words)
-    return _content(walk, call, text, inner, found.path.endswith(".py"))
+    return _content(walk, call, text, inner, _rate_python if found.path.endswith(".py") else None)
 
 
 def python(walk: Walk, call: Call, scope: Scope) -> str | None:
@@ -143,7 +161,7 @@ def python(walk: Walk, call: Call, scope: Scope) -> str | None:
                     words.pop(0)
                 break
     if words and words[0] not in ("-", "/dev/stdin"):
-        return script_file(walk, call, words[0], scope, python=True)
+        return script_file(walk, call, words[0], scope, _rate_python)
     if call.stdin is not None:
         _python_text(walk, call, call.stdin, scope)
     return None
@@ -172,7 +190,7 @@ def _module(walk: Walk, call: Call, name: str, words: tuple[str, ...], scope: Sc
         return python(walk, Call("python", rest, call.directory, call.where, call.stdin, call.environment), scope)
     for path in (f"{name.replace('.', '/')}.py", f"{name.replace('.', '/')}/__main__.py"):
         if (text := scope.text_of(call.place(path).path)) is not None:
-            return _content(walk, call, text, scope, True)
+            return _content(walk, call, text, scope, _rate_python)
     return walk.run((_PYTHON_MODULES.get(name, name.split(".")[0]), *words), scope, call.stdin, call.environment, True)
 
 
@@ -184,24 +202,26 @@ def _serves_outside(call: Call, words: tuple[str, ...]) -> bool:
 def language(walk: Walk, call: Call, scope: Scope) -> str | None:
     """Rate the code that Perl, Ruby, Node or another interpreter gets from options, a file or standard input."""
     letters = _CODE_LETTERS[call.name]
-    if call.name == "node" and call.words[:1] in (("-pe",), ("-ep",)):
+    if call.name in JAVASCRIPT and call.words[:1] in (("-pe",), ("-ep",)):
         call = msgspec.structs.replace(call, words=("-e", *call.words[1:]))
-    read = options(call.words, letters + {"perl": "IMm", "ruby": "Ir", "node": "r"}.get(call.name, ""), _CODE_LONGS)
+    read = options(call.words, letters + _VALUED.get(call.name, ""), (*_CODE_LONGS, "file"))
+    operands = read.operands[1:] if call.name in ("deno", "bun") and read.operands[:1] == ("run",) else read.operands
     codes = read.all(*letters, *_CODE_LONGS)
+    files = operands[:1]
     if call.name == "awk":
-        codes = () if read.has("f", "file") else _program(call)
-    if call.name == "node" and read.operands[:1] == ("eval",):
-        codes = read.operands[1:2]
+        files = read.all("f", "file")
+        codes = () if files else _program(call)
+    if call.name in JAVASCRIPT and operands[:1] == ("eval",):
+        codes = operands[1:2]
     for code in codes:
         rate_script(walk, call, code, scope)
     if codes:
         return None
-    if read.operands and read.operands[0] != "-":
-        return (
-            script_file(walk, call, read.operands[0], scope)
-            if scope.text_of(call.place(read.operands[0]).path) is not None
-            else None
-        )
+    if files and "-" not in files:
+        for file in files:
+            if scope.text_of(call.place(file).path) is not None:
+                script_file(walk, call, file, scope, rate_script)
+        return None
     if call.stdin is not None:
         rate_script(walk, call, call.stdin, scope)
     return None

@@ -24,7 +24,8 @@ _NOWHERE = unknown("talks to a network that is not known", ("network",), ("web",
 _HERE = low("talks to this machine")
 _MINER = re.compile(r"stratum\+(?:tcp|ssl)://|--donate-level|moneroocean|nicehash|minexmr|supportxmr")
 _DROPS = re.compile(
-    r"(?i)\b(?:drop\s+(?:database|table|schema|user|role)|truncate\s+(?:table\s+)?\w|delete\s+from\s+\w+\s*(?:;|$)|dropDatabase|copy\s.*\bprogram\b|into\s+outfile|load_file|pg_read_file|sys_exec|system\b|\\!)"
+    r"(?im)\b(?:drop\s+(?:database|table|schema|user|role)|truncate\s+(?:table\s+)?\w|delete\s+from\s+\w+\s*(?:;|$)|dropDatabase|into\s+outfile|load_file|pg_read_file|sys_exec|system\b|\\!)"
+    r"|^(?>.*?\bcopy\s).*\bprogram\b"
 )
 
 
@@ -245,7 +246,7 @@ def _ssh(call: Call) -> Iterator[Rating]:
     if read.has("R", "D", "w"):
         yield high("opens the machine to a network", ("network",))
     yield from _sends_stdin(call)
-    if call.name == "sftp" and re.search(r"(?m)^\s*-?m?put\b", call.stdin or ""):
+    if call.name == "sftp" and re.search(r"(?m)^[^\S\n]*+-?m?put\b", call.stdin or ""):
         yield _SENDS
     yield _NOWHERE if read.operands and ANY in read.operands[0] else _TALKS
     if any(DATA in word or SECRET in word for word in read.operands):
@@ -284,8 +285,10 @@ def _s3(call: Call) -> Iterator[Rating]:
         yield _SENDS
 
 
-_SQLITE_RUNS = re.compile(r"(?m)^\s*\.(?:(?:once|output|excel|log|import)\s.*\||shell\b|system\b)|\bedit\s*\(")
-_SQLITE_REACHES = re.compile(r"(?m)^\s*\.(?:load|read|open|once|output|import|restore|backup|save|clone)\b|file\s*\(")
+_SQLITE_RUNS = re.compile(r"(?m)^[^\S\n]*+\.(?:(?:once|output|excel|log|import)\s.*\||shell\b|system\b)|\bedit\s*\(")
+_SQLITE_REACHES = re.compile(
+    r"(?m)^[^\S\n]*+\.(?:load|read|open|once|output|import|restore|backup|save|clone)\b|file\s*\("
+)
 
 
 def _database(call: Call) -> Iterator[Rating]:

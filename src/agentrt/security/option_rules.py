@@ -92,8 +92,8 @@ def _editor(walk: Walk, call: Call, scope: Scope) -> None:
     for text in texts:
         text = text[1:] if text.startswith("+") else text
         found = re.match(
-            r"\s*:?\s*(?:silent!?\s+|r(?:ead)?\s+|%|\.|\$|1,\$)?\s*(?:!|\\!|\.shell\s|\.system\s|shell\s"
-            r"|platform shell\s|pipe\s)\s*(.+)",
+            r"\s*+:?\s*+(?:silent!?\s++|r(?:ead)?\s++|%|\.|\$|1,\$)?\s*+(?:!|\\!|\.shell\s|\.system\s|shell\s"
+            r"|platform shell\s|pipe\s)\s*+(.+)",
             text,
             re.DOTALL,
         )
@@ -129,12 +129,12 @@ def _sed(walk: Walk, call: Call, scope: Scope) -> None:
         return
     for script in scripts:
         if re.match(r"^(?:\d+|\$|/[^/]*/)?(?:,(?:\d+|\$|/[^/]*/))?\s*e(?:\s+(.*))?$", script, re.DOTALL) or re.search(
-            r"(?:^|[;\n{])\s*(?:\d+|\$)?\s*e\s+\S", script
+            r"(?:^|[;\n{])[^\S\n]*+(?:\d++|\$)?[^\S\n]*+e\s++\S", script
         ):
             walk.add(high("runs a command in an option"))
         elif re.match(r"^[^a-z]*s(.)(?:(?!\1).)*\1(?:(?!\1).)*\1[gpIiMm0-9]*e", script):
             walk.add(unknown("runs the text that it edits"))
-        for match in re.finditer(r"(?:^|[;\n{}/]|\d|\$)\s*([wWrR])\s+(/\S+|~\S*)", script):
+        for match in re.finditer(r"(?:^|[;\n{}/]|\d|\$)[^\S\n]*+([wWrR])[^\S\n]++(/\S+|~\S*)", script):
             walk.add(*((rate_write(call, match[2]),) if match[1] in "wW" else rate_read(call, match[2])))
 
 

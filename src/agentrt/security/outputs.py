@@ -26,7 +26,7 @@ _HOOK_WORDS = names("init hook shellenv shell.bash shell.zsh -s -b env activate"
 """Subcommands and options with which `_HOOKS` print shell settings. Their output is trusted, as the programs are."""
 _FACTS = names(
     "date uname nproc id whoami hostname arch seq wc tput lsb_release sw_vers getconf groups tty uptime jobs "
-    "ls basename_ stat du df free ps pgrep pidof lsof dpkg rpm expr bc md5sum sha1sum sha256sum cksum "
+    "ls stat du df free ps pgrep pidof lsof dpkg rpm expr bc md5sum sha1sum sha256sum cksum "
     "python_version"
 )
 _THROUGH = names("cat tac tee head tail sort uniq grep rg zcat pv column fold nl less bat sponge unbuffer")
@@ -35,7 +35,7 @@ _DECODERS = names(
     "gunzip zcat bunzip2 bzcat unxz xzcat zstdcat unzstd gpg uudecode openssl funzip base32 base58 basenc lz4cat"
 )
 FETCHERS = names("curl wget aria2c http lynx w3m links elinks fetch nc socat telnet ftp dig nslookup host")
-_ESCAPED = re.compile(r"%(?:%|[-+ #0]*(?:\*|\d+)?(?:\.\d+)?([a-zA-Z]))")
+_ESCAPED = re.compile(r"%(?:%|[-+ #0]*+(?:\*|\d++)?(?:\.\d++)?([a-zA-Z]))")
 
 
 def output(call: Call, scope: Scope) -> str:

@@ -142,8 +142,8 @@ ROWS = (
     _row("gh hub glab", "api", high("deletes what is published", ("network", "push")),
          "-XDELETE DELETE --method=DELETE"),
     _row("uvx npx pnpm-dlx", "", medium("fetches and runs a package", ("network",), ("web",))),
-    _row("npm pnpm yarn bun", "install|i|ci|add|update|upgrade|up|install-test|it|link|dlx|create|init|exec"
-                              "|audit|remove|uninstall|global",
+    _row("npm pnpm yarn bun deno", "install|i|ci|a|add|update|upgrade|up|install-test|it|link|dlx|x|create|init|exec"
+                                   "|audit|rm|remove|uninstall|global",
          _INSTALLS),
     _row("yarn", "", _INSTALLS, "--frozen-lockfile --immutable"),
     _row("apt apt-get aptitude dnf yum zypper pacman apk brew port snap flatpak nix-env emerge dpkg rpm gem cargo go"
@@ -153,9 +153,10 @@ ROWS = (
          "|toolchain|component|mod download|mod tidy|repo add|profile install|deps.get|restore|reinstall"
          "|uninstall", _INSTALLS),
     _row("pacman emerge rpm dpkg", "", _INSTALLS, "-S -Sy -Syu -i -U -r --install --import -Uvh -ivh -R -Rns"),
-    _row("npm pnpm yarn cargo poetry uv flit hatch gem twine docker helm pdm mvn gradle dotnet lerna changeset conan",
+    _row("npm pnpm yarn bun deno cargo poetry uv flit hatch gem twine docker helm pdm mvn gradle dotnet lerna changeset"
+         " conan",
          "publish|upload|push|unpublish|deprecate|owner|dist-tag|yank|deploy|token|access|adduser|login", _PUBLISHES),
-    _row("npm pnpm yarn cargo poetry uv flit hatch gem twine lerna changeset", "publish|upload",
+    _row("npm pnpm yarn bun deno cargo poetry uv flit hatch gem twine lerna changeset", "publish|upload",
          high("publishes a release", ("network", "push"))),
     _row("npm cargo gem", "unpublish|yank|token|owner|access", high("changes what is published", ("network", "push"))),
     # containers, clusters, clouds

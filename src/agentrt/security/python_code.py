@@ -56,12 +56,12 @@ def rate_python(walk: Walk, code: str, scope: Scope, lines: bool = False) -> Non
     walk.add(*rate_requests(code, walk.where))
     if not settled(code):
         walk.add(unknown(UNREADABLE))
-    for line in re.findall(r"(?m)^\s*!(.*)", code):
+    for line in re.findall(r"(?m)^[^\S\n]*+!(.*)", code):
         walk.code(line, scope.copy())  # a shell command in a notebook
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(re.sub(r"(?m)^(\s*)[!%]", r"\1#", code.replace(FACT, "0")))
+            tree = ast.parse(re.sub(r"(?m)^([^\S\n]*+)[!%]", r"\1#", code.replace(FACT, "0")))
         _Reader(walk, scope, code).read(tree)
     except (SyntaxError, ValueError):
         if not lines:

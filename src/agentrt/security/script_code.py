@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .calls import Call
+from .calls import JAVASCRIPT, Call
 from .paths import secret
 from .shell_scope import Scope
 from .shell_text import DATA, DECODED, FETCHED, decode_ansi, settled
@@ -15,10 +15,13 @@ from .verdicts import high, medium, unknown
 if TYPE_CHECKING:
     from .shell_walk import Walk
 
+LONGEST = 4096
+"""Maximum length of the arguments of a call that are read, in characters."""
+
 _STARTS = re.compile(
     r"\b(?:system|exec|execSync|execFile\w*|spawn|spawnSync|popen|shell_exec|passthru|proc_open|os\.execute|io\.popen|"
-    r"do shell script|IO\.popen|Open3\.\w+|Kernel\.(?:system|exec))\b\s*[({ "
-    r"]*\s*(?:(['\"`])(.*?)(?<!\\)\1(\s*[^\s);}\]])?|(\S))",
+    r"do shell script|IO\.popen|Open3\.\w+|Kernel\.(?:system|exec))\b\s*+[({ "
+    r"]*+\s*+(?:(['\"`])(.*?)(?<!\\)\1(\s*+[^\s);}\]])?|(\S))",
     re.DOTALL,
 )
 _TICK = re.compile(r"(?<![\w$])(`)|\bqx\s*([({/|\[])|%x([({\[<|!])")
@@ -32,22 +35,22 @@ _NETWORK = re.compile(
 )
 _READS = re.compile(
     r"readFile\w*|File\.(?:read|open|foreach)|IO\.read\w*|process\.env\b(?!\.\w)|\bENV\.to_|%ENV\b|\$_ENV|getenv\(\)|file_get_contents"
-    r"|<\$?\w+>|ENVIRON|createReadStream|open\s*\(?\s*(?:my\s+)?\$?\w*\s*,\s*['\"]<"
+    r"|<\$?\w+>|ENVIRON|createReadStream|\bopen\s*+\(?\s*+(?:my\s++)?\$?\w*+\s*+,\s*+['\"]<"
 )
 _DELETES = re.compile(
     r"\b(?:rmSync|rmdirSync|unlinkSync|unlink|rmtree|remove_tree|rimraf\w*|FileUtils\.rm\w*|File\.delete|Dir\.(?:delete|rmdir)|fs\.(?:rm|rmdir|unlink)\w*|os\.remove|Deno\.remove\w*)"
-    r"\b\s*[({ ]*\s*(?:(['\"])(.*?)\1|(\S))"
+    r"\b\s*+[({ ]*+\s*+(?:(['\"])(.*?)\1|(\S))"
 )
 _WRITES = re.compile(
-    r"\b(?:writeFile\w*|appendFile\w*|createWriteStream|File\.write|IO\.write|file_put_contents)\s*\(?\s*(['\"])(.*?)\1"
+    r"\b(?:writeFile\w*|appendFile\w*|createWriteStream|File\.write|IO\.write|file_put_contents)\s*+\(?\s*+(['\"])(.*?)\1"
 )
 _PUTS = re.compile(
     r"\b(?:renameSync|rename|copyFile\w*|copySync|cpSync|symlinkSync|linkSync|copy|link|symlink|FileUtils\.(?:mv|cp\w*))"
-    r"\b\s*\(?\s*[^,;()]{1,200},\s*(['\"`])(.{1,400}?)\1"
+    r"\b\s*+\(?\s*+[^,;()]{1,200},\s*+(['\"`])(.{1,400}?)\1"
 )
 _OPENS_TO_WRITE = re.compile(
-    r"\b(?:fopen|io\.open|File\.(?:open|new))\s*\(?\s*(['\"])([^'\"]{1,400})\1\s*,\s*['\"](?:[wax]|r\+)"
-    r"|\bopen\b[^;'\"]{0,100}(?:(['\"])\s*\+?>>?\s*([^'\"&>][^'\"&]{0,399})\3|['\"]\+?>>?['\"]\s*,\s*(['\"])([^'\"]{1,400})\5)"
+    r"\b(?:fopen|io\.open|File\.(?:open|new))\s*+\(?\s*+(['\"])([^'\"]{1,400}+)\1\s*+,\s*+['\"](?:[wax]|r\+)"
+    r"|\bopen\b[^;'\"]{0,100}(?:(['\"])\s*+\+?>>?\s*+([^'\"&>][^'\"&]{0,399}+)\3|['\"]\+?>>?['\"]\s*+,\s*+(['\"])([^'\"]{1,400}+)\5)"
 )
 _NEAR_HOME = re.compile(
     r"\b(?:writeFile\w*|appendFile\w*|createWriteStream|File\.write|file_put_contents)\s*\([^,;]{0,200}?['\"`/}](/\.[\w./-]{1,200})"
@@ -56,15 +59,17 @@ _DECODES = re.compile(
     r"atob|base64|Buffer\.from\([^)]{0,500}['\"](?:hex|base64)|pack\s*\(?['\"][Hhm]|unpack|gzinflate|str_rot13|hex2bin|fromCharCode|decode64|\bchr\("
 )
 _OPENS_PIPE = re.compile(
-    r"\bopen\b[^;'\"]{0,100}(?:['\"][^'\";]{0,100}['\"][^;'\"]{0,20})?"
-    r"['\"]\s*(?:\|\s*([^'\"]{1,1000})|([^'\"]{1,1000})\|\s*)['\"]"
+    r"\bopen\b[^;'\"]{0,100}+(?:['\"][^'\";]{0,100}+['\"][^;'\"]{0,20}+)?"
+    r"['\"]\s*+(?:\|\s*+([^'\"]{1,1000}+)|([^'\"]{1,1000})\|\s*+)['\"]"
 )
 _EVALUATES = re.compile(
     r"\b(?:eval|assert|create_function|instance_eval|class_eval|vm\.run\w*|new Function|Function|loadstring"
     r"|load)\s*[({ ]"
 )
 _SHELL = re.compile(r"/bin/(?:ba|z|da|k)?sh\b")
-_TEXT = re.compile(r"(['\"`])((?:\\.|(?!\1).)*)\1", re.DOTALL)
+_TEXT = re.compile(r"(['\"`])((?:\\.|(?!\1|\\).)*+)\1", re.DOTALL)
+_ANY_TEXT = re.compile(r"(['\"`])((?:\\.|(?!\1|\\).)*+)(?:\1|\\?\Z)", re.DOTALL)
+"""A text, even without its closing quote, so that the search for one does not begin again and again."""
 
 
 def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
@@ -76,7 +81,7 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
             walk.add(unknown("what it runs is only known when it runs"))
         return
     if call.name == "perl":
-        code = re.sub(r"\b(system|exec)\s*\{[^{}]{0,100}\}", r"\1 ", code)
+        code = re.sub(r"\b(system|exec)\s*+\{[^{}]{0,100}\}", r"\1 ", code)
     _rate_network(walk, code)
     if re.search(r"\bfork\b[^;]{0,200}\bwhile\b|\bwhile\b.{0,40}\bfork\b|\bloop\b.{0,20}\bfork\b", code):
         walk.add(high("starts processes without end"))
@@ -88,13 +93,13 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
             if other not in (";", None):
                 walk.add(unknown("what it runs is only known when it runs"))
         elif joined and "," in joined:
-            given = code[match.start(1) : match.end() + 400].partition(")")[0]
+            given = code[match.start(1) : match.end() + 400][:LONGEST].partition(")")[0]
             texts = tuple(found[2] for found in _TEXT.finditer(given))
             more = (DATA,) if re.search(r"[A-Za-z_$]", _TEXT.sub("", given)) else ()
             walk.run((*texts, *more), scope.copy(), plain=True)
         else:
             walk.code(_plain(constant) + (" " + DATA if joined else ""), scope.copy())
-    if call.name != "node":
+    if call.name not in JAVASCRIPT:
         for text in _ticked(code):
             walk.code(text, scope.copy())
     if call.name == "awk":
@@ -113,7 +118,7 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
         walk.run(("tee", path.strip()), scope.copy(), plain=True)
     if call.name == "php" and re.search(r"\$\w+\s*\(", code):
         walk.add(unknown("calls a function by a name that is only known when it runs"))
-    if call.name in ("node", "deno", "bun") and re.search(r"\[\s*['\"]\w+['\"]\s*\+", code):
+    if call.name in JAVASCRIPT and re.search(r"\[\s*['\"]\w+['\"]\s*\+", code):
         walk.add(unknown("reaches by a name that is only known when it runs"))
     if "child_process" in code and not _STARTS.search(code):
         walk.add(unknown("what it runs is only known when it runs"))
@@ -126,7 +131,7 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
             r"recursive|rmtree|remove_tree|rimraf|rm_r", match[0] + code[match.end() : match.end() + 60]
         )
         walk.run(("rm", "-rf" if recursive else "-f", match[2] if match[2] else DATA), scope.copy(), plain=True)
-    for match in _TEXT.finditer(code):
+    for match in _ANY_TEXT.finditer(code):
         text = _plain(match[2])
         if secret(text, call.place(text).path, call.where) == "credentials":
             walk.add(high("reads keys or passwords", ("secrets",)))

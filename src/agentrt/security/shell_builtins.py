@@ -64,13 +64,13 @@ def _declare(walk: Walk, call: Call, scope: Scope) -> None:
                 scope.variables[one] = (ANY,)
 
 
-_IN_SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`|\$\{)", re.DOTALL)
+_IN_SUBSCRIPT = re.compile(r"[^\[]*+\[.*(?:\$\(|`|\$\{)", re.DOTALL)
 
 
 def _names(walk: Walk, words: Iterable[str], scope: Scope) -> None:
     """Rate words that bash takes for variable names: it runs code in a subscript, even if that was quoted."""
     for word in words:
-        if _IN_SUBSCRIPT.search(word):
+        if _IN_SUBSCRIPT.match(word):
             walk.code(f'echo "{word}"', scope.copy())
             walk.add(unknown("a name with code in it"))
 

@@ -32,7 +32,7 @@ MAX_DEPTH = 40
 MAX_NODES = 12_000
 """Maximum number of nodes; source with more raises `TooMuch`."""
 
-_EXPANSION = re.compile(r"\$\{(!?#?)([A-Za-z_]\w*|[0-9@*#?$!_-])(\[[^\]]*\])?(.*)\}", re.DOTALL)
+_EXPANSION = re.compile(r"\$\{(!?#?)([A-Za-z_]\w*+|[0-9@*#?$!_-])(\[[^\]]*+\])?(.*)\}", re.DOTALL)
 _OPERATOR = re.compile(r":[-=+?]|[-=+?]|##?|%%?|//?[#%]?|:|\^\^?|,,?|@")
 WORDS = frozenset(
     {

@@ -15,7 +15,7 @@ MAX_VALUES = 12
 """Maximum number of possible values of a variable; one with more may have any value."""
 
 _SECRET = re.compile(
-    r"(?i)(?:^|_)(?:\w*token|\w*secret|passw(?:or)?d|passphrase|api_?key|access_?key|private_?key|credentials?|\w*apikey)(?:_|$)"
+    r"(?i)(?:token|secret|apikey|(?:^|_)(?:passw(?:or)?d|passphrase|api_?key|access_?key|private_?key|credentials?))(?:_|$)"
 )
 _NUMBERS = ("UID", "EUID", "RANDOM", "SECONDS", "LINENO", "BASHPID", "COLUMNS", "LINES", "#", "?", "$", "!")
 _FACTS = ("HOSTNAME", "OSTYPE", "MACHTYPE", "LANG", "TERM", "EPOCHSECONDS", "EPOCHREALTIME", "SRANDOM")

@@ -1,4 +1,4 @@
-"""Rules for programs that run what a project file says: `make`, `npm` and `pytest`. A file with known text is read.
+"""Rules for programs that run what a project file says, such as `make`, `npm` and `pytest`. A known text is read.
 
 Only HIGH ratings in them count, because such files are full of names that are not known before they run.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _REFERENCE = re.compile(r"\$[({]\w+[)}]")
-_SHELL = re.compile(r"\$\(shell (.*)\)")
+_SHELL = re.compile(r"\$\(shell (?:(.*)\)|.*)")
 _LIFECYCLE = ("pre", "", "post")
 _SHORT = {"t": "test", "tst": "test"}
 _ALONE = frozenset({"test", "start", "stop", "restart"})
@@ -32,6 +32,12 @@ _ALONE = frozenset({"test", "start", "stop", "restart"})
 
 class _Package(msgspec.Struct):
     scripts: dict[str, str] = {}
+    tasks: dict[str, str | _Task] = {}
+    """Those of `deno task`."""
+
+
+class _Task(msgspec.Struct):
+    command: str = ""
 
 
 def made(walk: Walk, call: Call, scope: Scope) -> None:
@@ -87,13 +93,16 @@ def _recipes(call: Call, scope: Scope) -> Iterator[str]:
 def _scripts(call: Call, scope: Scope) -> Iterator[str]:
     operands = [word for word in call.words if not word.startswith("-")]
     command = _SHORT.get(operands[0], operands[0]) if operands else ""
-    if command in ("run", "run-script"):
+    if command in ("run", "run-script", "task"):
         name = operands[1] if len(operands) > 1 else ""
     else:
-        name = command if command in _ALONE or call.name != "npm" else ""
-    text = scope.text_of(call.place("package.json").path) if name else None
-    try:
-        scripts = msgspec.json.decode(text or "{}", type=_Package).scripts
-    except (msgspec.DecodeError, UnicodeError):
-        return
-    yield from (scripts[part + name] for part in _LIFECYCLE if part + name in scripts)
+        name = command if command in _ALONE or call.name not in ("npm", "deno") else ""
+    for file in ("package.json", *(("deno.json",) if call.name == "deno" else ())):
+        text = scope.text_of(call.place(file).path) if name else None
+        try:
+            package = msgspec.json.decode(text or "{}", type=_Package)
+        except (msgspec.DecodeError, UnicodeError):
+            continue
+        yield from (package.scripts[part + name] for part in _LIFECYCLE if part + name in package.scripts)
+        task = package.tasks.get(name, "")
+        yield task if isinstance(task, str) else task.command

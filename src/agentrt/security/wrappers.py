@@ -84,7 +84,6 @@ PREFIXES: dict[str, Prefix] = {
     "chronic": Prefix("ev"),
     "ts": Prefix("irsm"),
     "entr": Prefix("acdnprsz"),
-    "xargs_": Prefix(),
 }  # fmt: skip
 
 SUBCOMMANDS: dict[str, frozenset[str]] = {

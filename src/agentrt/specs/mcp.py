@@ -17,7 +17,9 @@ from .given import Given, Seconds
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]{0,1000}+))?\}")
+"""A reference to a secret; a default has at most 1000 characters."""
+
 _TRANSPORTS: Mapping[str, Transport] = {
     "stdio": "stdio",
     "http": "http",

@@ -22,7 +22,7 @@ _KEYS = re.compile(
     \b(?:sk|pk|rk)[-_][\w-]{16,}            # OpenAI, Anthropic, Stripe
     | \bgh[pousr]_\w{20,} | \bgithub_pat_\w{20,} | \bglpat-[\w-]{16,} | \bhf_\w{20,} | \bnpm_\w{20,}
     | \bxox[a-z]-[\w-]{10,} | \bAKIA[0-9A-Z]{16}\b | \bAIza[\w-]{30,} | \bya29\.[\w-]{20,}
-    | \beyJ[\w-]{8,}\.[\w-]{8,}\.            # a JSON Web Token
+    | (?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.  # a JSON Web Token
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY
     | \bbearer\s+[\w.~+/-]{16,}
     | (?:api[_-]?key|secret|token|passw(?:or)?d|passphrase)["']?\s*(?:[=:]|\bis\b)\s*["']?[^\s"']{6,}

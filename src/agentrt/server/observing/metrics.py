@@ -23,8 +23,6 @@ REFUSED: Mapping[int, str] = {
 }
 """Statuses of refused requests, and the reasons."""
 
-Gauges = Mapping[str, Callable[[], float]]
-
 
 class Metrics(Collector):
     """The figures of one server. Numbers that can be counted on request are counted only then.

@@ -21,9 +21,6 @@ MAX_SHOWN = 30_000
 LONGEST_TOLD, LONGEST_TITLE = 600, 300
 """Maximum characters of a reported event, and of a title."""
 
-LONGEST_TOLD, LONGEST_TITLE = 600, 300
-"""Maximum characters of a reported event, and of a title."""
-
 _WINDOW, _FILM = ("window", "image/jpeg"), ("recording", "image/webp")
 
 

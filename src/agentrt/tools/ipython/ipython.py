@@ -186,12 +186,6 @@ def _left(made: Sequence[Made]) -> IPythonObservation:
     return IPythonObservation(content=text("\n".join(lines)), is_error=True, status="left", calls=len(made))
 
 
-_GONE = (
-    "The kernel ended in the middle of this cell, with the program that ran it: its variables are gone, and whatever"
-    " the cell did besides is unknown."
-)
-
-
 async def _load(kernel: Kernel, socket: str) -> None:
     """Load `in_kernel.py` into the kernel. Raises `ToolError`."""
     source = await anyio.to_thread.run_sync((Path(__file__).parent / "in_kernel.py").read_text)

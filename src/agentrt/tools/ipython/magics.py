@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from ...specs.effects import Effects, FileText, Source
 
-_TARGET = r"(?:[^=!%'\"#]+=\s*)?"
+_TARGET = r"(?:[^\s=!%'\"#][^=!%'\"#]*+=\s*+)?"
 """The target of an assignment, which a line may begin with."""
 
-_SHELL = re.compile(rf"\s*{_TARGET}!!?(.+)$")
-_MAGIC = re.compile(rf"\s*{_TARGET}%(\w+)[ \t]*(.*)$")
+_SHELL = re.compile(rf"\s*+{_TARGET}!!?(.+)$")
+_MAGIC = re.compile(rf"\s*+{_TARGET}%(\w++)[ \t]*+(.*)$")
 _CELL = re.compile(r"\s*%%(\S+)[ \t]*([^\n]*)\n?(.*)", re.DOTALL)
 _THROUGH = re.compile(r"get_ipython\s*\(|run_line_magic|run_cell_magic|\bgetoutput\s*\(")
 _OPTIONS = re.compile(r"(?:-\w+(?:\s+\d+)?\s+)*")
@@ -28,7 +28,6 @@ _HARMLESS = frozenset(
     {"matplotlib", "pylab", "precision", "who", "whos", "who_ls", "history", "hist", "pwd", "pdoc", "pinfo", "psource",
      "lsmagic", "magic", "quickref", "config", "xmode", "autoreload", "load_ext", "automagic", "reset", "debug", "tb"}
 )  # fmt: skip
-_PROGRAMS = frozenset({"pip", "conda", "uv", "mamba", "cd", "ls", "mkdir", "rm", "mv", "cp", "cat", "rmdir"})
 _WRITES = re.compile(r"\b(?:create_file|open_file)\s*\(\s*(?:\w+\s*=\s*)?(['\"])(.+?)\1")
 """Calls of the AgentSkills functions that create a file, or open it to be edited."""
 

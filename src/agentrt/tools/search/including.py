@@ -10,6 +10,9 @@ MOST = 100
 """Maximum number of patterns that braces may expand to."""
 
 _MAGIC = re.compile(r"[*?\[{]")
+LONGEST = 1000
+"""Maximum length of a pattern, in characters."""
+
 _SET = re.compile(r"(?<!\\)(\[\^?\]?)([^\]]*)\]")
 _SPECIAL = re.compile(r"(?<!\\)[\[&|~]|(?<=-)-")
 """Characters in a set that a later version of `re` may treat as special."""
@@ -75,6 +78,8 @@ def rooted(pattern: str) -> tuple[str, str]:
 def _expanded(pattern: str) -> list[str]:
     from bracex import ExpansionLimitException, expand
 
+    if len(pattern) > LONGEST:
+        raise ToolError(f"the pattern has {len(pattern)} characters, the limit is {LONGEST}: use * in it")
     try:
         return expand(pattern, limit=MOST, keep_escapes=True)
     except (ExpansionLimitException, RecursionError) as error:

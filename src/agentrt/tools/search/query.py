@@ -11,7 +11,7 @@ import msgspec
 from .dialect import by_line, for_regex
 
 _LINE = re.compile(r"(\d+)(?:-|:(\d+):)")
-_COUNT = re.compile(r"([^\0]+)\0(\d+)\r?\n")
+_COUNT = re.compile(r"([^\0]++)(?:\0(\d+)\r?\n|\Z)")
 LONGEST = 4096
 """Maximum number of bytes that ripgrep prints of a line."""
 
@@ -97,7 +97,7 @@ def files(output: str) -> list[str]:
 
 def counts(output: str) -> list[tuple[str, int]]:
     """Return the paths that were printed, each with the number of its lines that match."""
-    return [(path.removeprefix("./"), int(count)) for path, count in _COUNT.findall(output)]
+    return [(path.removeprefix("./"), int(count)) for path, count in _COUNT.findall(output) if count]
 
 
 def lines(output: str) -> Iterator[Line]:

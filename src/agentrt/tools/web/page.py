@@ -20,7 +20,7 @@ _TEXTS = re.compile(
     r"|message/.*"
 )
 _UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "*/*"})
-_LOOKS_LIKE_HTML = re.compile(rb"(?i)^\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|head|body)\b")
+_LOOKS_LIKE_HTML = re.compile(rb"(?i)^\s*+(?:\xef\xbb\xbf)?\s*+<(?:!doctype html|html|head|body)\b")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
