@@ -9,6 +9,13 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No example is timed: a test is slow where others run beside it. A fixture may serve all examples of a test.
+settings.register_profile(
+    "agentrt", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("agentrt")
 
 # Bytecode is kept, whatever the environment says: tests start hundreds of processes, which would compile it all again.
 sys.dont_write_bytecode = False

@@ -86,7 +86,7 @@ def slow_on(used: Used) -> str | None:
 def _is_fast(pattern: re.Pattern[Any], method: str, text: str) -> bool:
     given: Any = text.encode() if isinstance(pattern.pattern, bytes) else text
     before = signal.signal(signal.SIGALRM, _too_late)
-    signal.setitimer(signal.ITIMER_REAL, 20 * SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, 5 * SECONDS)
     begun = time.process_time()
     try:
         if method in _WHOLE:

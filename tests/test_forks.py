@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agentrt import LLM, Agent, Conversation, ExecutionStatus, Runtime, tool
@@ -208,7 +208,6 @@ async def test_an_opening_that_is_cancelled_keeps_its_lock_until_it_has_ended(tm
     assert len(read_conversation(store / "conversations/c")) >= 3
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(histories(), st.data())
 def test_a_fork_anywhere_is_a_valid_history(events: list[Event], data: st.DataObject) -> None:
     """Nothing is open in it, each call has its result, and it waits for a person."""

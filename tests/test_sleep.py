@@ -126,12 +126,12 @@ async def test_a_sleeping_conversation_is_a_stub_of_two_kilobytes(tmp_path: Path
             assert await conversation.rest()
             return conversation
 
-        before = [await lived() for _ in range(40)]
+        before = [await lived() for _ in range(30)]
         descriptors, tasks = len(os.listdir("/proc/self/fd")), len(asyncio.all_tasks())
         gc.collect()
         tracemalloc.start()
         try:
-            conversations = [await lived() for _ in range(160)]
+            conversations = [await lived() for _ in range(120)]
             gc.collect()
             traces = tracemalloc.take_snapshot().traces
             traced = sum(trace.size for trace in traces if trace.size < TABLE) / len(conversations)

@@ -7,6 +7,4 @@ from hypothesis import HealthCheck, settings
 from tests.decisions.machine import ConversationMachine
 
 TestConversation = ConversationMachine.TestCase
-TestConversation.settings = settings(
-    max_examples=150, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestConversation.settings = settings(max_examples=60, stateful_step_count=30, suppress_health_check=list(HealthCheck))

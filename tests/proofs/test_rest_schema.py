@@ -70,7 +70,7 @@ def test_an_operation_keeps_what_is_said_of_it(server: Server, name: str, mode: 
     known = [] if name == "delete_conversation" else server.conversations
 
     @given(case=operation.as_strategy(generation_mode=mode), one=st.sampled_from([*known, None]))
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), database=None)
     def asked(case: Any, one: str | None) -> None:
         wrong = {where.value for where, made in case.meta.components.items() if made.mode is GenerationMode.NEGATIVE}
         if one is not None and "id" in case.path_parameters and "path" not in wrong:

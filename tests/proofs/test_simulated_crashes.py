@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Iterator[Path]:
         yield Path(directory)
 
 
-@pytest.mark.parametrize(("durability", "seeds"), [(COMMIT, 150), (INTERVAL, 60), (NONE, 60)])
+@pytest.mark.parametrize(("durability", "seeds"), [(COMMIT, 50), (INTERVAL, 20), (NONE, 20)])
 async def test_what_a_crash_leaves(root: Path, durability: Durability, seeds: int) -> None:
     """Some worlds side by side, since each waits for the store's threads."""
     rest = iter(range(seeds))

@@ -18,7 +18,6 @@ def test_no_life_of_a_conversation_breaks_a_law() -> None:
     long = settings(
         max_examples=LIVES,
         stateful_step_count=STEPS,
-        deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
     )

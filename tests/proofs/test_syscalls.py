@@ -121,7 +121,7 @@ def test_a_new_store_is_durable_before_the_first_acknowledgement(run: Trace) -> 
     assert any(sync.ended < first for sync in syncs(run.calls, run.work.store)), "the name of its only directory"
 
 
-@pytest.mark.parametrize("occurrence", [1, 7])
+@pytest.mark.parametrize("occurrence", [pytest.param(1, marks=pytest.mark.proof), 7])
 async def test_what_a_dead_process_wrote_and_did_not_sync(tmp_path: Path, occurrence: int) -> None:
     """What recovery finds may be in the page cache only: it is synced before it is shown, or said to be durable."""
     work = Work(tmp_path)

@@ -348,7 +348,7 @@ def test_both_ways_read_the_same_reply(wire: str) -> None:
             provider.answer = answer(case, wire)
             return await outcome(direct, provider, case, wire), await outcome(through, provider, case, wire)
 
-        @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=EXAMPLES, database=None, suppress_health_check=list(HealthCheck))
         @given(cases(INTERFACES[wire].reasons))
         def compare(case: Case) -> None:
             nonlocal compared

@@ -79,7 +79,7 @@ def test_the_rest_of_the_environment_stays_and_pagers_are_off() -> None:
     assert kept["TERM"] == "dumb"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 255), st.integers(0, KEPT // 3)), max_size=8))
 def test_output_is_bounded_and_keeps_both_ends(chunks: list[tuple[int, int]]) -> None:
     output, whole = Output(), bytearray()

@@ -32,7 +32,7 @@ def parts(value: str) -> set[str]:
     return {piece.decode() for piece in pieces_of(value)} if value.isascii() else set()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data(), st.lists(values, min_size=1, max_size=4))
 def test_what_is_left_holds_no_form(data: st.DataObject, secrets: list[str]) -> None:
     text = data.draw(holding(secrets))
@@ -50,7 +50,6 @@ def test_what_is_left_holds_no_form(data: st.DataObject, secrets: list[str]) -> 
     assert mask.data(text.encode()) == clean.encode()
 
 
-@settings(deadline=None)
 @given(values, st.binary(max_size=5), st.binary(max_size=5))
 def test_a_value_goes_in_every_alignment_of_base64(secret: str, before: bytes, after: bytes) -> None:
     secret = secret.strip()

@@ -20,7 +20,7 @@ def cut(text: str, places: list[int]) -> list[str]:
     return [text[start:end] for start, end in pairwise(ends)]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.data(), st.lists(values, min_size=1, max_size=4), st.lists(st.integers(0, 10_000), max_size=12))
 def test_it_gives_the_same_however_it_is_cut(data: st.DataObject, secrets: list[str], places: list[int]) -> None:
     mask, text = Mask(secrets), data.draw(holding(secrets))
@@ -29,7 +29,7 @@ def test_it_gives_the_same_however_it_is_cut(data: st.DataObject, secrets: list[
     assert "".join(shown) == mask.text(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data(), st.lists(values, min_size=1, max_size=3))
 def test_it_gives_the_same_character_by_character(data: st.DataObject, secrets: list[str]) -> None:
     mask, text = Mask(secrets), data.draw(holding(secrets))

@@ -73,7 +73,7 @@ def test_what_stands_before_a_command_never_lowers_its_rating(command: str, othe
 
 
 @given(st.text(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_every_text_has_a_rating_and_a_reason(text: str) -> None:
     for rating in (rate_command(text, WHERE), rate_input(text, WHERE)):
         assert isinstance(rating.risk, SecurityRisk)
@@ -81,7 +81,7 @@ def test_every_text_has_a_rating_and_a_reason(text: str) -> None:
 
 
 @given(st.sampled_from(ATTACKS + EVERYDAY), st.integers(0, 200), st.sampled_from(PIECES))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_every_broken_command_has_a_rating(command: str, place: int, piece: str) -> None:
     assert rate_command(command[:place] + piece + command[place:], WHERE).reason
 

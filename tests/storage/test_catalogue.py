@@ -161,7 +161,7 @@ def test_of_an_owner_with_words_and_with_tags(tmp_path: Path, read: bool) -> Non
         status=st.sampled_from([None, "idle", "finished"]),
     ),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_what_is_found_is_what_fits(rows: list[tuple[str, str]], wanted: Filter) -> None:
     """The database's filter and that of the rows are one."""
     with tempfile.TemporaryDirectory() as directory:
@@ -453,7 +453,7 @@ class Store:
 STEPS = [name for name, value in vars(Store).items() if callable(value) and not name.startswith("_")]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.sampled_from("abc")), max_size=25))
 def test_it_says_what_the_logs_say_whatever_happened(steps: list[tuple[str, str]]) -> None:
     with tempfile.TemporaryDirectory() as directory:

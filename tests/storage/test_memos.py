@@ -64,7 +64,7 @@ async def test_a_long_log_has_a_memo_while_it_is_written(tmp_path: Path) -> None
     async with FileStore(tmp_path) as store:
         journal, state = await store.create("c"), State()
         await append(journal, batch := samples.numbered(samples.beginning()))
-        for _ in range(30):
+        for _ in range(12):
             state = fold(batch, state)
             journal.remember(state)
             batch = samples.numbered([samples.message("on")] * 100, state.seq + 1)

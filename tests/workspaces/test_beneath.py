@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.errors import WorkspaceError
@@ -36,7 +36,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(pieces=st.lists(PIECES, max_size=8), slash=st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_path_leads_out(tree: Path, pieces: list[str], slash: bool) -> None:
     path, told = "/" * slash + "/".join(pieces), ["path-outside"]
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentrt.errors import WorkspaceError
@@ -593,7 +593,7 @@ FILES = st.dictionaries(
 )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12)
 @given(FILES, FILES)
 async def test_any_files_come_back(
     tmp_path_factory: pytest.TempPathFactory, before: dict[str, bytes | str], after: dict[str, bytes | str]

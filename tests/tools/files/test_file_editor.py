@@ -490,7 +490,7 @@ async def test_mixed_line_ends_are_left_alone(editor: Editor, tmp_path: Path) ->
     assert path.read_bytes() == b"one\r\n2\nthree\rfour\r\n"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     before=st.binary(max_size=30),
     after=st.binary(max_size=30),

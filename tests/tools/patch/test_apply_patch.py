@@ -12,7 +12,7 @@ import anyio
 import anyio.from_thread
 import msgspec
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
@@ -189,7 +189,7 @@ def test_what_it_touches_is_known_before() -> None:
     assert apply_patch.effects(ApplyPatchAction("nonsense"), workspace).writes == ()
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 @given(st.text(max_size=200))
 async def test_any_text_is_refused_or_applied(tmp_path: Path, text: str) -> None:
     with pytest.raises(ToolError):
@@ -270,7 +270,7 @@ class Telling:
 LAST = st.lists(st.sampled_from(["a", "b", ""]), max_size=6)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(LAST, LAST, LAST)
 async def test_a_file_is_left_as_git_apply_leaves_it(
     tmp_path: Path, top: list[str], old: list[str], new: list[str]

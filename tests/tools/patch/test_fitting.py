@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
@@ -104,7 +104,7 @@ def hunks_of(diff: str) -> tuple[Hunk, ...]:
     return tuple(found)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(LINES, LINES, LINES)
 def test_what_git_applies_fits_as_git_applies_it(
     tmp_path: Path, top: list[str], old: list[str], new: list[str]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -121,7 +121,7 @@ def places(draw: st.DrawFn) -> tuple[dict[str, str], str]:
     return tree, draw(st.sampled_from(sorted({"", *found})))
 
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=60)
 
 
 @QUICK
