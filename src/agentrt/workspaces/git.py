@@ -36,8 +36,11 @@ CHANGES = 10_000
 INDEX = 64 << 20
 """Maximum size of an index that is copied, in bytes."""
 
-_EMPTY = {40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904"}
-"""The tree without files, by the length of a repository's ids."""
+_EMPTY = {
+    "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+"""The tree without files, by the object format of a repository."""
 
 _OPTIONS = ("--no-optional-locks", "--literal-pathspecs", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false")
 _STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=all", "--find-renames")
@@ -51,6 +54,8 @@ class _Repository(msgspec.Struct, frozen=True):
     environment: dict[str, str]
     head: str | None
     branch: str | None
+    objects: str
+    """The object format: "sha1" or "sha256"."""
 
 
 async def changes(workspace: str) -> GitChanges:
@@ -75,7 +80,7 @@ async def diff(workspace: str, path: str) -> GitDiff:
         where = ("--", path or ".")
         # so that the diff has new files; it fails if nothing is at the path
         await _git(repository.tree, repository.environment, "add", "--intent-to-add", *where, check=False)
-        base = repository.head or _EMPTY[40]
+        base = repository.head or _EMPTY[repository.objects]
         output, cut = await _git(repository.tree, repository.environment, *_DIFF, base, *where)
     return GitDiff(diff=output.decode("utf-8", "replace"), truncated=cut)
 
@@ -93,14 +98,14 @@ async def _opened(workspace: str) -> AsyncIterator[_Repository]:
     place = await anyio.to_thread.run_sync(_find, workspace)
     made = await anyio.to_thread.run_sync(tempfile.mkdtemp)
     try:
-        head, branch = await _head(workspace, plain | {"GIT_DIR": str(place)})
-        await anyio.to_thread.run_sync(_prepare, Path(made), place, head, len(head or "") == 64)
+        head, branch, objects = await _head(workspace, plain | {"GIT_DIR": str(place)})
+        await anyio.to_thread.run_sync(_prepare, Path(made), place, head, objects == "sha256")
         environment = plain | {
             "HOME": made,
             "GIT_DIR": made,
             "GIT_WORK_TREE": workspace,
         }
-        yield _Repository(workspace, environment, head, branch)
+        yield _Repository(workspace, environment, head, branch, objects)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(shutil.rmtree, made, True)
@@ -118,13 +123,18 @@ def _missing() -> WorkspaceError:
     return WorkspaceError("git-missing", "the workspace has no .git directory of its own")
 
 
-async def _head(workspace: str, environment: dict[str, str]) -> tuple[str | None, str | None]:
-    """Return the commit that is checked out, and the branch. These commands run no program of the repository."""
-    if not (await _git(workspace, environment, "rev-parse", "--git-dir", check=False))[0]:
+async def _head(workspace: str, environment: dict[str, str]) -> tuple[str | None, str | None, str]:
+    """Return the commit that is checked out, the branch and the object format.
+
+    These commands run no program of the repository.
+    """
+    known, _ = await _git(workspace, environment, "rev-parse", "--git-dir", "--show-object-format", check=False)
+    if not known:
         raise _missing()
     head, _ = await _git(workspace, environment, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False)
     branch, _ = await _git(workspace, environment, "symbolic-ref", "--short", "--quiet", "HEAD", check=False)
-    return head.decode().strip() or None, branch.decode("utf-8", "replace").strip() or None
+    objects = "sha256" if known.split()[-1] == b"sha256" else "sha1"
+    return head.decode().strip() or None, branch.decode("utf-8", "replace").strip() or None, objects
 
 
 def _prepare(made: Path, place: Path, head: str | None, long: bool) -> None:
