@@ -55,7 +55,7 @@ def tree_digest(directory: str) -> str | None:
 
 def _is_below(path: str, directory: str) -> bool:
     real, root = os.path.realpath(path), os.path.realpath(directory)
-    return real.startswith(root.rstrip(os.sep) + os.sep) and f"{os.sep}.git{os.sep}" not in real[len(root) :]
+    return real.startswith(root.rstrip(os.sep) + os.sep) and ".git" not in real[len(root) :].split(os.sep)
 
 
 def _raise(error: OSError) -> None:
