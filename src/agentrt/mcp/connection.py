@@ -141,9 +141,11 @@ class Connection:
                 await self._wanted.wait()
             else:
                 self._stand(Standing(problem=end.problem or "it has closed the connection"))
-                wait = FIRST_WAIT if time.monotonic() - begun > LONGEST_WAIT else min(wait * 2, LONGEST_WAIT)
+                if time.monotonic() - begun > LONGEST_WAIT:
+                    wait = FIRST_WAIT
                 with anyio.move_on_after(wait):
                     await self._wanted.wait()
+                wait = min(wait * 2, LONGEST_WAIT)
             self._wanted = anyio.Event()
 
     async def changes(self, after: int = 0) -> AsyncIterator[Standing]:
