@@ -59,7 +59,7 @@ _CODE_OPTIONS: dict[str, tuple[str, ...]] = {
     "docker": ("-c", "-m"),
 }
 """Options whose value is code or a message, not a path."""
-_PROMPTED = re.compile(r"\$\{\w+(?:\[[^]]*\])?@P\}")
+_PROMPTED = re.compile(r"\$\{\w+(?:\[[^]]{0,200}\])?@P\}")
 """`${name@P}`: bash expands the value once more, as it does for a prompt."""
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from .calls import JAVASCRIPT, Call, names, options
+from .calls import JAVASCRIPT, Call, names, options, program
 from .paths import Place, Zone, within
 from .python_code import rate_python
-from .script_code import rate_script
+from .script_code import rate_script, rate_script_file
 from .shell_scope import Scope
 from .shell_text import DATA, DECODED, FETCHED, settled
 from .verdicts import high, low, unknown
@@ -28,6 +29,7 @@ _CODE_LETTERS = {"perl": "eE", "ruby": "e", "node": "ep", "deno": "ep", "bun": "
                  "guile": "c", "elixir": "e", "ghc": "e", "gjs": "c", "jshell": "", "R": "e"}  # fmt: skip
 _VALUED = {"perl": "IMm", "ruby": "Ir", "node": "r", "bun": "r", "awk": "fFv"}
 """Letters of further options that take a value."""
+_IS_SCRIPT = re.compile(r"\.(?:[cm]?[jt]sx?|rb|pl|php|lua|R|jl)\Z")
 _CODE_LONGS = ("eval", "print", "run", "code", "execute")
 LANGUAGES = frozenset(_CODE_LETTERS)
 _PYTHON_MODULES = {"pip": "pip", "pytest": "pytest", "twine": "twine", "ensurepip": "pip", "venv": "venv"}
@@ -108,21 +110,22 @@ def _content(walk: Walk, call: Call, text: str, scope: Scope, rate: Rate | None)
             return walk.code(text, scope, call.stdin)
         walk.add(unknown(UNREADABLE))
         return None
-    rate = rate or _rate_of(text)
-    if rate is None:
+    named = _named(text)
+    if named in SHELLS or (rate is None and not named):  # Perl, too, obeys the first line of its script
         return walk.code(text, scope, call.stdin)
-    rate(walk, call, text, scope)
+    rate = rate or (_rate_python if named == "python" else rate_script_file)
+    key = (named if rate is rate_script_file else call.name, call.directory, hash(text))
+    if key not in scope.rated:
+        scope.rated.add(key)
+        rate(walk, call if call.name in LANGUAGES else msgspec.structs.replace(call, name=named), text, scope)
     return None
 
 
-def _rate_of(text: str) -> Rate | None:
-    """Return how to rate a script by its first line; None for shell source."""
+def _named(text: str) -> str:
+    """Return the shell, the interpreter or `python` that the first line of a script names, else ""."""
     first = text.partition("\n")[0]
-    if not first.startswith("#!"):
-        return None
-    if "python" in first:
-        return _rate_python
-    return rate_script if any(name in first for name in ("perl", "ruby", *JAVASCRIPT, "php", "awk", "lua")) else None
+    words = map(program, first[2:].split()[:4]) if first.startswith("#!") else ()
+    return next((word for word in words if word in SHELLS or word in LANGUAGES or word == "python"), "")
 
 
 def _rate_python(walk: Walk, call: Call, text: str, scope: Scope) -> None:
@@ -204,10 +207,11 @@ def language(walk: Walk, call: Call, scope: Scope) -> str | None:
     letters = _CODE_LETTERS[call.name]
     if call.name in JAVASCRIPT and call.words[:1] in (("-pe",), ("-ep",)):
         call = msgspec.structs.replace(call, words=("-e", *call.words[1:]))
-    read = options(call.words, letters + _VALUED.get(call.name, ""), (*_CODE_LONGS, "file"))
+    longs = (*_CODE_LONGS, "file") if call.name == "awk" else _CODE_LONGS
+    read = options(call.words, letters + _VALUED.get(call.name, ""), longs)
     operands = read.operands[1:] if call.name in ("deno", "bun") and read.operands[:1] == ("run",) else read.operands
     codes = read.all(*letters, *_CODE_LONGS)
-    files = operands[:1]
+    files = (*operands[:1], *filter(_IS_SCRIPT.search, operands[1:]))  # an option that no rule knows may take the first
     if call.name == "awk":
         files = read.all("f", "file")
         codes = () if files else _program(call)
@@ -219,8 +223,10 @@ def language(walk: Walk, call: Call, scope: Scope) -> str | None:
         return None
     if files and "-" not in files:
         for file in files:
-            if scope.text_of(call.place(file).path) is not None:
-                script_file(walk, call, file, scope, rate_script)
+            if scope.text_of(call.place(file).path) is None:
+                _rate_fetched(walk, call.place(file), scope)
+            else:
+                script_file(walk, call, file, scope, rate_script_file)
         return None
     if call.stdin is not None:
         rate_script(walk, call, call.stdin, scope)

@@ -24,7 +24,7 @@ _NOWHERE = unknown("talks to a network that is not known", ("network",), ("web",
 _HERE = low("talks to this machine")
 _MINER = re.compile(r"stratum\+(?:tcp|ssl)://|--donate-level|moneroocean|nicehash|minexmr|supportxmr")
 _DROPS = re.compile(
-    r"(?im)\b(?:drop\s+(?:database|table|schema|user|role)|truncate\s+(?:table\s+)?\w|delete\s+from\s+\w+\s*(?:;|$)|dropDatabase|into\s+outfile|load_file|pg_read_file|sys_exec|system\b|\\!)"
+    r"(?im)\b(?:drop\s+(?:database|table|schema|user|role)|truncate\s+(?:table\s+)?\w|delete\s+from\s+\w+\s*(?:;|\Z)|dropDatabase|into\s+outfile|load_file|pg_read_file|sys_exec|system\b|\\!)"
     r"|^(?>.*?\bcopy\s).*\bprogram\b"
 )
 

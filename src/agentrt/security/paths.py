@@ -214,6 +214,8 @@ def _matches(parts: list[str], names: list[str]) -> bool:
     A wildcard does not match a leading dot.
     """
     pairs = list(zip(parts, names, strict=False))
+    if any("[" not in part and set(part) - {*"*?", *name} for part, name in pairs):
+        return False  # without the cost of a pattern
     if not all(fnmatchcase(name, part) and (part[:1] == name[:1] or name[:1] != ".") for part, name in pairs):
         return False
     if len(parts) == len(names):

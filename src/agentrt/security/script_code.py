@@ -20,8 +20,9 @@ LONGEST = 4096
 
 _STARTS = re.compile(
     r"\b(?:system|exec|execSync|execFile\w*|spawn|spawnSync|popen|shell_exec|passthru|proc_open|os\.execute|io\.popen|"
-    r"do shell script|IO\.popen|Open3\.\w+|Kernel\.(?:system|exec))\b\s*+[({ "
-    r"]*+\s*+(?:(['\"`])(.*?)(?<!\\)\1(\s*+[^\s);}\]])?|(\S))",
+    r"do shell script|IO\.popen|Open3\.\w+|Kernel\.(?:system|exec)|Deno\.(?:Command|run)|Bun\.spawn\w*|system2"
+    r"|pcntl_exec|systemx|execa\w*|spawn_command_line\w*)\b\s*+[({\[ "
+    r"]*+\s*+(?:cmd:\s*+\[\s*+)?(?:(['\"`])(.*?)(?<!\\)\1(\s*+[^\s);}\]])?|(\S))",
     re.DOTALL,
 )
 _TICK = re.compile(r"(?<![\w$])(`)|\bqx\s*([({/|\[])|%x([({\[<|!])")
@@ -38,7 +39,8 @@ _READS = re.compile(
     r"|<\$?\w+>|ENVIRON|createReadStream|\bopen\s*+\(?\s*+(?:my\s++)?\$?\w*+\s*+,\s*+['\"]<"
 )
 _DELETES = re.compile(
-    r"\b(?:rmSync|rmdirSync|unlinkSync|unlink|rmtree|remove_tree|rimraf\w*|FileUtils\.rm\w*|File\.delete|Dir\.(?:delete|rmdir)|fs\.(?:rm|rmdir|unlink)\w*|os\.remove|Deno\.remove\w*)"
+    r"\b(?:rmSync|rmdirSync|unlinkSync|unlink|rmtree|remove_tree|rimraf\w*|FileUtils\.rm\w*|File\.delete|Dir\.(?:delete|rmdir)|(?:fsp?|fse|promises)\.(?:rm|rmdir|unlink|remove|emptyDir)\w*|os\.remove|Deno\.remove\w*"
+    r"|FileUtils\.remove\w*|rm_rf?|file\.remove|dir_delete|removeSync|emptyDir\w*)"
     r"\b\s*+[({ ]*+\s*+(?:(['\"])(.*?)\1|(\S))"
 )
 _WRITES = re.compile(
@@ -68,8 +70,24 @@ _EVALUATES = re.compile(
 )
 _SHELL = re.compile(r"/bin/(?:ba|z|da|k)?sh\b")
 _TEXT = re.compile(r"(['\"`])((?:\\.|(?!\1|\\).)*+)\1", re.DOTALL)
-_ANY_TEXT = re.compile(r"(['\"`])((?:\\.|(?!\1|\\).)*+)(?:\1|\\?\Z)", re.DOTALL)
-"""A text, even without its closing quote, so that the search for one does not begin again and again."""
+_ANY_TEXT = re.compile(r"(?s:(`)((?:\\.|[^`\\])*+)(?:`|\\?\Z))|(['\"])((?:\\.|(?!\3|\\).)*+)\3?")
+"""A text, even without its closing quote, so that the search for one does not begin again and again. Only one in
+backquotes has several lines: an apostrophe in a comment hides no text after its line.
+"""
+_TAGGED = re.compile(r"(?<![\w$])\$(?:\.\w{1,20}|\([^()`]{0,200}\))?`([^`]*+)")
+"""A command in a template of JavaScript that is run: that of Bun, zx or execa."""
+_PIPES = re.compile(r"['\"](?:-\||\|-)['\"]\s*+,\s*+(['\"])([^'\"]{1,1000}+)\1")
+"""The command of a pipe that Perl opens by its mode."""
+_BARE_RM = re.compile(r"(?<![\w.$])rm\s*+\(\s*+(?:(['\"`])(.*?)\1|([^\s)]))")
+_WHOLE = re.compile(r"recursive|rmtree|remove_|rimraf|rm_r|emptyDir|removeSync|dir_delete")
+_CAPABLE = re.compile(
+    r"(?i)child_process|exec|spawn|system|popen|command|getline|\bqx\b|%x|\$[\w.]*`|\bsh\b|\brun\b|\bfork\b"
+    r"|\brm\b|rm_|rmdir|unlink|remove|delete|rmtree|empty|truncate"
+    r"|write|append|open|copy|rename|link|chmod|chown|\bputs?\s+\w+\s*,|>>|\|\s*\"|\"\s*\||>\s*\""
+    r"|http|fetch|socket|\bnet\b|axios|request|faraday|guzzle|\blwp\b|curl|\bws\b|\bdns\b|download"
+    r"|eval|load|require|import|include|dofile|source|function\s*\(\s*['\"]|\bnew\s+function|process|\benv|home|~/|/etc"
+)
+"""Words of a script that does more than to calculate and print."""
 
 
 def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
@@ -92,6 +110,8 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
         if constant is None:
             if other not in (";", None):
                 walk.add(unknown("what it runs is only known when it runs"))
+        elif joined and "," in joined and re.search(r"\s", constant.strip()):
+            walk.code(_plain(constant), scope.copy())  # a whole command line, and options
         elif joined and "," in joined:
             given = code[match.start(1) : match.end() + 400][:LONGEST].partition(")")[0]
             texts = tuple(found[2] for found in _TEXT.finditer(given))
@@ -99,18 +119,20 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
             walk.run((*texts, *more), scope.copy(), plain=True)
         else:
             walk.code(_plain(constant) + (" " + DATA if joined else ""), scope.copy())
-    if call.name not in JAVASCRIPT:
-        for text in _ticked(code):
-            walk.code(text, scope.copy())
+    commands = (found[1] for found in _TAGGED.finditer(code)) if call.name in JAVASCRIPT else _ticked(code)
+    for text in commands:
+        walk.code(text, scope.copy())
     if call.name == "awk":
         for match in _PIPED.finditer(code):
             text = match[1] or match[2]
-            walk.code(text, scope.copy()) if text else walk.add(unknown("pipes into a command"))
+            walk.code(text, scope.copy(), DATA) if text else walk.add(unknown("pipes into a command"))
         for match in re.finditer(r">>?\s*(?:\"([^\"]+)\")", code):
             walk.run(("tee", match[1]), scope.copy(), plain=True)
     if call.name in ("perl", "ruby"):
         for match in _OPENS_PIPE.finditer(code):
             walk.code(match[1] or match[2] or "", scope.copy(), DATA)
+    for match in _PIPES.finditer(code):
+        walk.code(match[2], scope.copy(), DATA)
     written = [match[2] for match in (*_WRITES.finditer(code), *_PUTS.finditer(code))]
     written += [match[2] or match[4] or match[6] for match in _OPENS_TO_WRITE.finditer(code)]
     written += [f"~{match[1]}" for match in _NEAR_HOME.finditer(code)]
@@ -126,15 +148,23 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
         walk.add(unknown("what it runs is only known when it runs"))
     if re.search(r"process\.env\b(?![.\[])|\bENV\.to_|%ENV\b|\$_ENV\b(?!\[)", code):
         walk.add(medium("shows the environment", ("secrets",)))
-    for match in _DELETES.finditer(code):
-        recursive = re.search(
-            r"recursive|rmtree|remove_tree|rimraf|rm_r", match[0] + code[match.end() : match.end() + 60]
-        )
+    bare = _BARE_RM.finditer(code) if call.name in JAVASCRIPT or call.name == "julia" else ()
+    for match in (*_DELETES.finditer(code), *bare):
+        recursive = _WHOLE.search(match[0] + code[match.end() : match.end() + 60])
         walk.run(("rm", "-rf" if recursive else "-f", match[2] if match[2] else DATA), scope.copy(), plain=True)
     for match in _ANY_TEXT.finditer(code):
-        text = _plain(match[2])
+        text = _plain(match[2] or match[4] or "")
         if secret(text, call.place(text).path, call.where) == "credentials":
             walk.add(high("reads keys or passwords", ("secrets",)))
+
+
+def rate_script_file(walk: Walk, call: Call, code: str, scope: Scope) -> None:
+    """Rate a script in a language other than shell and Python. It is UNKNOWN if it may do more than to calculate and
+    print, unless a pattern finds something worse: patterns do not understand a language.
+    """
+    rate_script(walk, call, code, scope)
+    if _CAPABLE.search(code):
+        walk.add(unknown(f"a script of {call.name} may do more than a rule can read"))
 
 
 def _ticked(code: str) -> Iterator[str]:

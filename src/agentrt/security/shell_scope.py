@@ -54,6 +54,8 @@ class Scope:
         """The paths of files that are run or appended to and whose text is not known; shared."""
         self.imported: set[str] = set()
         """The paths of Python modules that were read; shared."""
+        self.rated: set[tuple[str, str, int]] = set()
+        """The scripts that were rated: the program, its directory, and the hash of the text; shared."""
 
     def copy(self) -> Scope:
         """Return the scope of a subshell: its variables, aliases and functions are its own, the files are shared."""
@@ -62,6 +64,7 @@ class Scope:
         other.variables, other.aliases = dict(self.variables), dict(self.aliases)
         other.functions, other.files, other.programs = dict(self.functions), self.files, self.programs
         other.fetched, other.wanted, other.imported = self.fetched, self.wanted, self.imported
+        other.rated = self.rated
         other.copied, other.written = self.copied, self.written
         return other
 

@@ -32,12 +32,8 @@ _ALONE = frozenset({"test", "start", "stop", "restart"})
 
 class _Package(msgspec.Struct):
     scripts: dict[str, str] = {}
-    tasks: dict[str, str | _Task] = {}
-    """Those of `deno task`."""
-
-
-class _Task(msgspec.Struct):
-    command: str = ""
+    tasks: object = None
+    """Those of `deno task`, in a `deno.json`; other programs may mean something else by the name."""
 
 
 def made(walk: Walk, call: Call, scope: Scope) -> None:
@@ -57,8 +53,7 @@ def tested(walk: Walk, call: Call, scope: Scope) -> None:
     """Rate the test files that `pytest` is given, and its `conftest.py`."""
     from .python_code import rate_python
 
-    for word in ("conftest.py", "tests/conftest.py", *call.words):
-        path = word.partition("::")[0]
+    for path in dict.fromkeys(word.partition("::")[0] for word in ("conftest.py", "tests/conftest.py", *call.words)):
         text = scope.text_of(call.place(path).path) if path.endswith(".py") else None
         if text is not None:
             keep(walk, (SecurityRisk.HIGH,), partial(rate_python, walk, text, scope.copy()))
@@ -81,19 +76,20 @@ def keep(walk: Walk, risks: Collection[SecurityRisk], look: Callable[[], object]
 def _recipes(call: Call, scope: Scope) -> Iterator[str]:
     read = options(call.words, "fCjlIoW", ("file", "makefile", "directory"))
     directory = (*read.all("C", "directory"), ".")[0]
-    for name in read.all("f", "file", "makefile") or _MAKEFILES:
+    for name in dict.fromkeys(read.all("f", "file", "makefile") or _MAKEFILES):
         given = name in ("-", "/dev/stdin")
         text = call.stdin if given else scope.text_of(call.place(f"{directory}/{name}").path)
         for line in (text or "").replace("\\\n", " ").split("\n"):
             recipe = line if line.startswith("\t") else line.partition(";")[2]
             for code in (recipe, *_SHELL.findall(line)):
-                yield _REFERENCE.sub("x", code.lstrip("\t @+-")).replace("$$", "$")
+                if plain := _REFERENCE.sub("x", code.lstrip("\t @+-")).replace("$$", "$"):
+                    yield plain
 
 
 def _scripts(call: Call, scope: Scope) -> Iterator[str]:
     operands = [word for word in call.words if not word.startswith("-")]
     command = _SHORT.get(operands[0], operands[0]) if operands else ""
-    if command in ("run", "run-script", "task"):
+    if command in ("run", "run-script") or (command == "task" and call.name == "deno"):
         name = operands[1] if len(operands) > 1 else ""
     else:
         name = command if command in _ALONE or call.name not in ("npm", "deno") else ""
@@ -104,5 +100,6 @@ def _scripts(call: Call, scope: Scope) -> Iterator[str]:
         except (msgspec.DecodeError, UnicodeError):
             continue
         yield from (package.scripts[part + name] for part in _LIFECYCLE if part + name in package.scripts)
-        task = package.tasks.get(name, "")
-        yield task if isinstance(task, str) else task.command
+        match package.tasks.get(name) if isinstance(package.tasks, dict) else None:
+            case str(line) | {"command": str(line)}:
+                yield line
