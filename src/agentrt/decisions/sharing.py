@@ -151,13 +151,14 @@ def chosen_of(agent: Agent, child: Child) -> Agent:
 
 
 def _tools(chosen: Agent, state: State) -> tuple[Tool, ...]:
-    """Return the tools of an agent, including those of the delegating agent if it names them by "*". Otherwise an agent
-    that nobody vouches for has only tools that are offered to the delegating agent.
+    """Return the tools of an agent, including those of the delegating agent if it names them by "*". An agent that
+    nobody vouches for has only tools that are offered to the delegating agent.
     """
+    offered = {tool.name for tool in state.tools}
+    own = tuple(tool for tool in chosen.tools if chosen.is_vouched_for or tool.name in offered)
     if SAME_TOOLS[0] not in chosen.tools:
-        offered = {tool.name for tool in state.tools}
-        return tuple(tool for tool in chosen.tools if chosen.is_vouched_for or tool.name in offered)
-    own = tuple(tool for tool in chosen.tools if tool != SAME_TOOLS[0])
+        return own
+    own = tuple(tool for tool in own if tool != SAME_TOOLS[0])
     names = {tool.name for tool in own}
     return (*(tool for tool in state.spec.tools if tool.name not in names), *own)
 
