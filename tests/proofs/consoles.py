@@ -75,13 +75,13 @@ class Tab:
         """Begin a conversation with the mouse."""
         await self.page.get_by_role("button", name="New conversation").first.click()
         await self.page.get_by_label("Task").fill(task)
-        await self.page.get_by_role("button", name="Begin").click()
+        await self.page.get_by_role("dialog").get_by_role("button", name="Start").click()
         await self.page.wait_for_url("**/#/*")
 
     async def unlock(self, key: str) -> None:
         """Give the API key that the page asks for."""
         await self.page.get_by_role("dialog", name="API key").get_by_label("Key").fill(key)
-        await self.page.get_by_role("button", name="Use it").click()
+        await self.page.get_by_role("button", name="Use key").click()
 
     async def settings(self, section: str) -> Locator:
         """Open the settings at one of their tabs; the panel of it."""

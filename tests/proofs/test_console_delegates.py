@@ -70,7 +70,7 @@ async def test_children_stand_below_their_parent_and_in_its_transcript(tmp_path:
         await tab.page.keyboard.press("ArrowRight")
         await _row(tab, "cellar").click()
         await tab.sees("A pelican.")
-        await expect(tab.page.locator(".header .header-parent")).to_contain_text("For Look everywhere")
+        await expect(tab.page.locator(".header .header-parent")).to_contain_text("Delegated by Look everywhere")
         await tab.page.locator(".header .header-parent").click()
         await tab.page.wait_for_url(f"**/#/{parent}")
         await tab.page.get_by_role("link", name="Open the conversation: Look in the attic").click()
@@ -150,7 +150,9 @@ async def test_one_that_someone_else_has_open_comes_by_itself(tmp_path: Path) ->
                 await held.send_message("Hold on")
                 await held.run()
                 tab = await server.tab(f"/#/{name}")
-                await expect(tab.page.get_by_text("Another process is at work on it")).to_be_visible(timeout=PATIENCE)
+                await expect(tab.page.get_by_text("Another process is using this conversation")).to_be_visible(
+                    timeout=PATIENCE
+                )
                 await expect(tab.page.locator(".toast")).to_have_count(0)
         await tab.sees("It was held.")
         await expect(tab.page.get_by_label("Message to the agent")).to_be_visible()

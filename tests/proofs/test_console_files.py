@@ -50,7 +50,7 @@ async def working(directory: Path, turns: list[Turn], **given: Any) -> AsyncIter
         await tab.page.get_by_label("Task").fill("Work")
         await tab.page.get_by_text("More", exact=True).click()
         await tab.page.get_by_label("Workspace").fill("project")
-        await tab.page.get_by_role("button", name="Begin").click()
+        await tab.page.get_by_role("dialog").get_by_role("button", name="Start").click()
         await tab.stands("Finished")
         yield server, tab, project
 
@@ -85,7 +85,7 @@ async def test_files_without_git_are_looked_at_and_taken(tmp_path: Path) -> None
         await _row(panel, "green.png").click()
         assert await panel.locator(".preview-image").evaluate("one => one.decode().then(() => one.naturalWidth)") == 64
         await _row(panel, "paper.pdf").click()
-        await expect(panel.get_by_text("There is no preview of such a file.")).to_be_visible()
+        await expect(panel.get_by_text("No preview available.")).to_be_visible()
         assert await tab.violations() == []
         taken = await _downloaded(tab.page, panel.get_by_role("button", name="Download paper.pdf"))
         assert taken.suggested_filename == "paper.pdf"
@@ -137,7 +137,7 @@ async def test_files_are_sent_by_button_and_by_drop(tmp_path: Path) -> None:
         assert (project / "notes.md").read_bytes() == NOTES["buffer"]
         await panel.get_by_label("Files for the workspace").set_input_files([OTHER])
         sure = tab.page.get_by_role("dialog", name="Replace the file")
-        await expect(sure.get_by_text("notes.md is there already.")).to_be_visible()
+        await expect(sure.get_by_text("notes.md already exists.")).to_be_visible()
         assert await tab.violations() == []
         await sure.get_by_role("button", name="Replace").click()
         await expect(panel.get_by_text("# Other")).to_be_visible()
@@ -168,7 +168,7 @@ async def test_an_image_and_a_file_go_along_with_a_message(tmp_path: Path) -> No
     async with working(tmp_path, [say("Ready."), say("Green, and notes."), say("Seen.")]) as (server, tab, project):
         await tab.page.get_by_label("Files for the message").set_input_files([PICTURE, NOTES])
         await expect(tab.page.locator(".attached-image img")).to_have_attribute("src", SHOWN)
-        await expect(tab.page.get_by_text("The file goes into “uploads” in the workspace")).to_be_visible()
+        await expect(tab.page.get_by_text("The file will be saved in “uploads” in the workspace")).to_be_visible()
         await _drop(tab.page, "main.main", "dropped.csv")
         await tab.page.get_by_role("button", name="Remove dropped.csv").click()
         await expect(tab.page.locator(".attached li")).to_have_count(2)
@@ -208,7 +208,7 @@ async def test_a_model_that_sees_no_images_is_named(tmp_path: Path) -> None:
             [tab.id, server.key, blind],
         )
         await tab.page.get_by_label("Files for the message").set_input_files([PICTURE])
-        await expect(tab.page.get_by_text("openai/scripted sees no images.")).to_be_visible()
+        await expect(tab.page.get_by_text("openai/scripted cannot see images.")).to_be_visible()
         assert await tab.violations() == []
         await tab.page.keyboard.press("c")
         await tab.page.keyboard.press("Enter")
@@ -225,16 +225,16 @@ async def test_a_model_is_chosen_from_the_list(tmp_path: Path) -> None:
         await tab.begin("Count")
         await tab.sees("One.")
         model = await tab.settings("Model")
-        await expect(model.get_by_role("status").first).to_have_text("$1 in, $4 out a million tokens")
-        field = model.get_by_label("Model")
+        await expect(model.get_by_role("status").first).to_have_text("$1 in, $4 out per million tokens")
+        field = model.get_by_role("combobox", name="Model")
         await field.click()
         own = model.get_by_role("group", name="This server").get_by_role("option")
         await expect(own).to_contain_text(server.provider.base_url)
         await expect(model.get_by_role("option", name="house")).to_contain_text("price unknown")
         assert await tab.violations() == []
         await field.fill("anthropic claude opus")
-        priced = model.get_by_role("group", name="Known by name").get_by_role("option").first
-        await expect(priced).to_contain_text("a million tokens")
+        priced = model.get_by_role("group", name="Known models").get_by_role("option").first
+        await expect(priced).to_contain_text("per million tokens")
         await field.fill("hous")
         await expect(model.get_by_role("option", name="house")).to_be_visible()
         await tab.page.keyboard.press("Escape")  # closes the list, and not the dialog
@@ -246,8 +246,8 @@ async def test_a_model_is_chosen_from_the_list(tmp_path: Path) -> None:
         await expect(field).to_have_value("openai/local")
         await expect(model.get_by_label("Base URL")).to_have_value(server.provider.base_url)
         await expect(model.get_by_role("status").first).to_have_text("price unknown")
-        await model.get_by_role("button", name="Use it").click()
-        await expect(model.get_by_text("It answers the next call")).to_be_visible()
+        await model.get_by_role("button", name="Use this model").click()
+        await expect(model.get_by_text("Model changed")).to_be_visible()
         await tab.page.keyboard.press("Escape")
         await tab.page.get_by_label("Message to the agent").fill("Go on")
         await tab.page.keyboard.press("Enter")
@@ -278,7 +278,7 @@ async def test_a_person_who_looks_elsewhere_is_notified(tmp_path: Path) -> None:
         context = await server.browser.new_context(permissions=["notifications"])
         await context.add_init_script(NOTED)
         tab = await server.tab("/", context)
-        bell = tab.page.get_by_role("button", name="Notify me when I am asked")
+        bell = tab.page.get_by_role("button", name="Notify me when an agent needs me")
         await expect(bell).to_have_attribute("aria-pressed", "false")
         assert await tab.page.evaluate("window.asked") is None  # nobody is asked before he clicks
         await tab.begin("Publish")
@@ -295,7 +295,7 @@ async def test_a_person_who_looks_elsewhere_is_notified(tmp_path: Path) -> None:
             while await tab.page.evaluate("noted.length") != 1:
                 await anyio.lowlevel.checkpoint()
         told = await tab.page.evaluate("(({ title, body, tag }) => ({ title, body, tag }))(noted[0])")
-        assert told["title"] == "Publish needs your word"
+        assert told["title"] == "Publish needs your input"
         assert "git push --force origin main" in told["body"]
         assert told["tag"] == tab.id
         await tab.page.evaluate("location.hash = '#/'; noted[0].notification.onclick()")

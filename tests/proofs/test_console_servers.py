@@ -43,7 +43,7 @@ async def test_a_form_is_filled_in_and_the_servers_are_shown(tmp_path: Path) -> 
         await expect(demo.get_by_text("multiply", exact=True)).to_be_visible()
         gone = panel.get_by_role("region", name="gone")
         await expect(gone.get_by_text("there is no program 'no-such-program'")).to_be_visible()
-        await gone.get_by_role("button", name="Connect again").click()
+        await gone.get_by_role("button", name="Reconnect").click()
         await expect(gone.get_by_text("there is no program 'no-such-program'")).to_be_visible()
         assert await tab.violations() == []
         assert tab.problems == []
@@ -63,7 +63,7 @@ async def test_a_person_logs_in(tmp_path: Path) -> None:
         web = tab.page.get_by_role("complementary", name="MCP servers").get_by_role("region", name="web")
         await web.get_by_role("button", name="Log in").click()
         async with tab.page.expect_popup() as opened:
-            await web.get_by_role("link", name="Open the page of web to log in").click()
+            await web.get_by_role("link", name="Open the login page of web").click()
         popup = await opened.value
         await expect(popup.get_by_text("You are logged in, and can close this page.")).to_be_visible(timeout=PATIENCE)
         await expect(web.get_by_text("ready · HTTP · ")).to_be_visible(timeout=PATIENCE)

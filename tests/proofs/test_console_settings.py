@@ -36,8 +36,8 @@ async def test_another_model_answers_while_it_runs(tmp_path: Path) -> None:
         await expect(model.get_by_label(MODEL)).to_have_value("openai/scripted")
         await model.get_by_label(MODEL).fill("openai/other")
         await model.get_by_label("Reasoning effort").select_option("high")
-        await model.get_by_role("button", name="Use it").click()
-        await expect(model.get_by_text("It answers the next call")).to_be_visible()
+        await model.get_by_role("button", name="Use this model").click()
+        await expect(model.get_by_text("Model changed")).to_be_visible()
         await tab.page.keyboard.press("Escape")
         await tab.sees("Model: openai/other")
         await expect(tab.page.locator(".fact-model")).to_have_text("openai/other")
@@ -62,7 +62,7 @@ async def test_who_is_asked_and_who_rates(tmp_path: Path) -> None:
         await approval.get_by_role("radio", name="Ask about every action").check()
         await approval.get_by_role("checkbox", name="The model itself").check()
         await approval.get_by_role("button", name="Save").click()
-        await expect(approval.get_by_text("It holds from now on")).to_be_visible()
+        await expect(approval.get_by_text("Applies from now on")).to_be_visible()
         await tab.page.keyboard.press("Escape")
         await tab.page.get_by_label("Message to the agent").fill("Look")
         await tab.page.keyboard.press("Enter")
@@ -94,17 +94,17 @@ async def test_a_rule_is_added_and_taken_back(tmp_path: Path) -> None:
         await tab.stands("Finished")
         await rules.get_by_role("radio", name="Deny").check()
         await rules.get_by_label("Tool").fill("terminal")
-        await rules.get_by_label("It holds").select_option("project")
+        await rules.get_by_label("Applies to").select_option("project")
         await rules.get_by_role("button", name="Add").click()
         await expect(rules.get_by_role("listitem")).to_contain_text(["in this conversation", "in this project"])
         types = await _types(server, tab)
         assert (types.count("ConfirmationRequested"), types.count("RuleAdded")) == (1, 2)
         for what in ("deny terminal *", "allow terminal git push *"):
-            await rules.get_by_role("button", name=f"Take back {what}").click()
-            await rules.get_by_role("button", name=f"Really take back {what}").click()
-            await expect(rules.get_by_role("button", name=f"Take back {what}")).to_have_count(0)
+            await rules.get_by_role("button", name=f"Remove {what}").click()
+            await rules.get_by_role("button", name=f"Really remove {what}").click()
+            await expect(rules.get_by_role("button", name=f"Remove {what}")).to_have_count(0)
         await expect(rules.get_by_text("No rules")).to_be_visible()
-        await expect(rules.get_by_text("It holds no more")).to_be_visible()
+        await expect(rules.get_by_text("Rule removed")).to_be_visible()
         removed = [
             (e["rule"]["verdict"], e.get("scope")) for e in await server.log(tab.id) if e["type"] == "RuleRemoved"
         ]
@@ -112,17 +112,17 @@ async def test_a_rule_is_added_and_taken_back(tmp_path: Path) -> None:
         assert tab.problems == []
 
 
-async def test_a_goal_is_set_and_taken_back(tmp_path: Path) -> None:
+async def test_a_goal_is_set_and_removed(tmp_path: Path) -> None:
     async with console(tmp_path, [finish("Done.")]) as server:
         tab = await server.tab()
         await tab.begin("Work")
         await tab.stands("Finished")
         goal = await tab.settings("Goal")
         await goal.get_by_label("Goal").fill("All tests pass")
-        await goal.get_by_label("Times that it is judged at most").fill("3")
-        await goal.get_by_role("button", name="Set the goal").click()
+        await goal.get_by_label("Maximum number of judgements").fill("3")
+        await goal.get_by_role("button", name="Set goal").click()
         await expect(goal.get_by_text("Judged 0 of 3 times: not reached yet")).to_be_visible()
-        await goal.get_by_role("button", name="Take it back").click()
+        await goal.get_by_role("button", name="Remove goal").click()
         await expect(goal.get_by_text("Judged 0 of")).to_have_count(0)
         await expect(goal.get_by_label("Goal")).to_have_value("")
         found = [e for e in await server.log(tab.id) if e["type"] == "GoalSet"]
@@ -136,7 +136,7 @@ async def test_what_it_may_spend(tmp_path: Path) -> None:
         await tab.stands("Finished")
         budget = await tab.settings("Budget")
         await expect(budget.get_by_text("There is no limit")).to_be_visible()
-        await budget.get_by_label("USD in all").fill("2")
+        await budget.get_by_label("Total limit (USD)").fill("2")
         await budget.get_by_role("button", name="Save").click()
         await expect(budget.get_by_text(re.compile(r"of \$2\.00 spent"))).to_be_visible()
         await budget.get_by_role("button", name="$5").click()
@@ -234,7 +234,7 @@ async def test_what_a_key_does_not_allow_is_not_offered(tmp_path: Path) -> None:
         other = await server.tab(f"/#/{tab.id}")
         await other.unlock(steering)
         await other.stands("Needs approval")
-        await expect(other.page.get_by_text("it needs the scope “approve”")).to_be_visible()
+        await expect(other.page.get_by_text("cannot approve actions")).to_be_visible()
         await expect(other.page.get_by_role("button", name="Approve")).to_have_count(0)
         approval = await other.settings("Approval")
         await expect(approval.get_by_text("that needs the scope “approve”")).to_be_visible()
@@ -246,7 +246,7 @@ async def test_what_a_key_does_not_allow_is_not_offered(tmp_path: Path) -> None:
         third = await server.tab(f"/#/{tab.id}")
         await third.unlock(looking)
         await third.stands("Needs approval")
-        await expect(third.page.get_by_text("This key may look on, and not steer")).to_be_visible()
+        await expect(third.page.get_by_text("This key cannot send messages")).to_be_visible()
         for name in ("New conversation", "Interrupt", "Approve", "Send"):
             await expect(third.page.get_by_role("button", name=name)).to_have_count(0)
         for section in SECTIONS:

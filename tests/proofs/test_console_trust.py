@@ -130,7 +130,7 @@ async def test_it_is_accessible(tmp_path: Path, scheme: str, size: dict[str, int
         await tab.page.keyboard.press("n")
         assert await tab.violations() == []
         await tab.page.get_by_label("Task").fill("Show everything")
-        await tab.page.get_by_role("button", name="Begin").click()
+        await tab.page.get_by_role("dialog").get_by_role("button", name="Start").click()
         await tab.stands("Needs approval")
         assert await tab.violations() == []
         await tab.page.keyboard.press("r")
@@ -149,7 +149,7 @@ async def test_it_is_accessible(tmp_path: Path, scheme: str, size: dict[str, int
         await tab.page.keyboard.press("a")
         await tab.stands("Finished")
         await tab.page.keyboard.press("h")
-        await tab.page.get_by_role("button", name="One event back").click()
+        await tab.page.get_by_role("button", name="Previous event").click()
         assert await tab.violations() == []
 
 

@@ -34,7 +34,7 @@ addEventListener("agentrt:key", () => {
 // a part of the page that is loaded late is gone when the server was replaced by another version
 addEventListener("vite:preloadError", (event) => {
   event.preventDefault();
-  toast("The console was replaced by another version: reload the page", "danger");
+  toast("The console was updated. Reload the page.", "danger");
 });
 
 void introduce();

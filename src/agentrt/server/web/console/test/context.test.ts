@@ -36,13 +36,13 @@ test("what has changed is marked", () => {
   expect(toldAfter(told, { ...place, type: "PauseEvent" })).toBe(told);
 });
 
-test("how full the window is, and when it is summed up", () => {
+test("how full the window is, and when it is summarized", () => {
   const usage = { events: 12, tokens: 1500, window: 32000, max_events: 240, max_tokens: 25600, parts: [] };
-  expect(fullness(usage)).toBe("About 1,500 of 32,000 (5 %) tokens in 12 events");
-  expect(bounds(usage)).toBe("Summed up from 25,600 tokens or 240 events on");
+  expect(fullness(usage)).toBe("About 1,500 of 32,000 tokens (5%) in 12 events");
+  expect(bounds(usage)).toBe("Summarized automatically at 25,600 tokens or 240 events");
   const unknown = { ...usage, window: 0, max_events: null, max_tokens: null };
   expect(fullness(unknown)).toBe("About 1,500 tokens in 12 events");
-  expect(bounds(unknown)).toBe("It is never summed up");
+  expect(bounds(unknown)).toBe("Never summarized automatically");
 });
 
 test("tools are told by who brings them, as that changes", () => {
@@ -51,8 +51,8 @@ test("tools are told by who brings them, as that changes", () => {
   const changed = { ...place, type: "ToolsChanged", server: "git", tools: [tool("git__log", "git"), tool("git__show", "git")], deferred: true } as unknown as Event;
   const told = toldAfter(toldAfter(NOTHING, prompt), changed);
   expect(toolsOf(told).map(([title, tools]) => [title, tools.map(({ name }) => name)])).toEqual([
-    ["Its own: 1", ["ls"]],
-    ["From the MCP server git: 2, found by a search", ["git__log", "git__show"]],
+    ["The agent’s own: 1", ["ls"]],
+    ["From the MCP server git: 2, found by search", ["git__log", "git__show"]],
   ]);
   expect(briefOf(toolsOf(told)[0]![1][0]!)).toBe("Does ls.");
   const gone = { ...place, type: "ToolsChanged", server: "git", problem: "down" } as unknown as Event;

@@ -13,8 +13,8 @@ const found: ModelList = {
 it("says what a million tokens cost, and where nobody knows", () => {
   expect(priceOf(known("a"))).toBe("price unknown");
   expect(priceOf(known("a", 1e-6))).toBe("price unknown");
-  expect(priceOf(known("a", 0, 0))).toBe("no charge");
-  expect(priceOf(known("a", 2.5e-7, 0.000_15))).toBe("$0.25 in, $150 out a million tokens");
+  expect(priceOf(known("a", 0, 0))).toBe("free");
+  expect(priceOf(known("a", 2.5e-7, 0.000_15))).toBe("$0.25 in, $150 out per million tokens");
 });
 
 it("offers what is configured here before what is known by name", () => {
@@ -22,12 +22,12 @@ it("offers what is configured here before what is known by name", () => {
     ["This server", ["openai/house"]],
     ["Profiles", ["both"]],
     ["Used before", ["x/used"]],
-    ["Known by name", ["openai/gpt"]],
+    ["Known models", ["openai/gpt"]],
   ]);
   const [[, [own]], [, [profile]]] = offersOf(found, [], "") as never as [[string, [{ facts: string }]], [string, [{ facts: string }]]];
-  expect(own.facts).toBe("the server’s own · price unknown · http://house/v1");
-  expect(profile.facts).toBe("x/one | x/two · $1 in, $5 out a million tokens");
-  expect(offersOf(found, ["x/used"], "BOTH").map(([title]) => title)).toEqual(["Profiles", "Known by name"]);
+  expect(own.facts).toBe("server default · price unknown · http://house/v1");
+  expect(profile.facts).toBe("x/one | x/two · $1 in, $5 out per million tokens");
+  expect(offersOf(found, ["x/used"], "BOTH").map(([title]) => title)).toEqual(["Profiles", "Known models"]);
 });
 
 it("leaves the address of the one before, for a model at its usual place", () => {

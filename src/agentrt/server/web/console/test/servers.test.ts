@@ -18,7 +18,7 @@ const server: ServerStatus = {
 
 test("a server is told in one line", () => {
   expect(factsOf(server)).toBe("ready · HTTP · 2 tools · 1 prompt · protocol 2026-07-28");
-  expect(factsOf({ ...server, deferred: true, prompts: [], protocol: "" })).toBe("ready · HTTP · 2 tools, found by a search");
+  expect(factsOf({ ...server, deferred: true, prompts: [], protocol: "" })).toBe("ready · HTTP · 2 tools, found by search");
   expect(factsOf({ ...server, way: "stdio", standing: "disabled", tools: [], prompts: [], protocol: "" })).toBe("disabled · process");
 });
 

@@ -25,13 +25,13 @@ test("each step is between two moments, and somebody's", () => {
 
 test("what a rewind left, and that files are not kept, is told", () => {
   expect(noticeOf(log[0]!)).toBeUndefined();
-  expect(noticeOf(log[2]!)?.text).toBe("Files are not kept for a rewind: too many files");
-  expect(noticeOf(restored)).toEqual({ tone: "warning", text: "2 files as after event 3; 1 file left as people changed it", detail: "a.txt" });
+  expect(noticeOf(log[2]!)?.text).toBe("Files are not saved for rewinds: too many files");
+  expect(noticeOf(restored)).toEqual({ tone: "warning", text: "2 files restored to event 3; 1 file kept because people changed it", detail: "a.txt" });
   const more: Event = { ...restored, left: ["a.txt", "b.txt"], left_count: 2, unknown: ["b.txt"], unknown_count: 1, during: [{ calls: [7], paths: ["c.txt"], count: 1 }] } as Event;
   expect(noticeOf(more)).toEqual({
     tone: "warning",
-    text: "2 files as after event 3; 1 file left as people changed it; 1 file left, since nobody knows what it was or who made it",
-    detail: "Left as people changed them:\na.txt\nLeft, since nobody knows what they were or who made them:\nb.txt\nWent back, whoever changed them while event 7 ran:\nc.txt",
+    text: "2 files restored to event 3; 1 file kept because people changed it; 1 file kept because its earlier content or author is unknown",
+    detail: "Kept because people changed them:\na.txt\nKept because their earlier content or author is unknown:\nb.txt\nRestored, although people may have changed them while event 7 ran:\nc.txt",
   });
 });
 

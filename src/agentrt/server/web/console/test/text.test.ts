@@ -47,8 +47,8 @@ it("drops what steers a screen or turns the direction of writing", () => {
 });
 
 it("says why a person is asked", () => {
-  expect(whyAsked("risk")).toBe("because of its risk");
-  expect(whyAsked("flow:web>network")).toBe("because what the agent read on the web may have caused it, and it reaches the network");
+  expect(whyAsked("risk")).toBe("at this risk level");
+  expect(whyAsked("flow:web>network")).toBe("because content from the web may have caused it, and it uses the network");
   expect(whyAsked("else")).toBe("because of else");
 });
 

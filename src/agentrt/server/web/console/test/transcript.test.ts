@@ -174,13 +174,13 @@ it("opens a condensation to what it replaced", () => {
   const once = made("Condensation", { forgotten_event_ids: [asked.id, result.id], summary: "looked", tokens_before: 1200, tokens_after: 300 });
   const again = made("Condensation", { forgotten_event_ids: [first.id, `${once.id}-summary`] });
   const [before, after] = Transcript.of([first, asked, result, once, again]).entries.slice(2) as CondensationEntry[];
-  expect(condensedWords(before!.event)).toBe("2 events left the model’s view: 1,200 → 300 tokens");
+  expect(condensedWords(before!.event)).toBe("Removed from the model’s context: 2 events (1,200 → 300 tokens)");
   expect(before!.replaced.map((entry) => entry.key)).toEqual([asked.id]);
   expect(after!.replaced.map((entry) => entry.key)).toEqual([first.id, once.id]);
 });
 
 it("says what a condensation masked, and when it could do nothing", () => {
   const words = (fields: Record<string, unknown>): string => condensedWords(made("Condensation", fields) as EventOf<"Condensation">);
-  expect(words({ masked_event_ids: ["a"] })).toBe("The output of 1 result left the model’s view");
-  expect(words({ forgotten_event_ids: [] })).toBe("Nothing left the model’s view");
+  expect(words({ masked_event_ids: ["a"] })).toBe("Removed from the model’s context: the output of 1 result");
+  expect(words({ forgotten_event_ids: [] })).toBe("Nothing was removed from the model’s context");
 });

@@ -1,10 +1,10 @@
-/** What goes along with a message: images that the model sees, and files that it finds in the workspace. Pure. */
+/** Attachments of a message: images that the model sees, and files in the workspace. Pure. */
 
 import type { Content } from "@agentrt/client";
 
-/** Where files go that are attached: a directory of the workspace. */
+/** The directory of the workspace for attached files. */
 export const UPLOADS = "uploads";
-/** Images are made smaller that have more bytes, or more pixels on a side: no model sees more of them. */
+/** Images with more bytes, or more pixels on a side, are made smaller: no model sees more of them. */
 export const MOST_BYTES = 1_500_000;
 export const MOST_PIXELS = 2000;
 /** Attachments of a message. */
@@ -18,13 +18,13 @@ export interface Attached {
   size: number;
   /** Of an image: as the model is given it. */
   url?: string;
-  /** Of anything else: what is sent into the workspace. */
+  /** Of any other file: what is uploaded to the workspace. */
   file?: File;
-  /** Where it is there, once it was sent. */
+  /** Its path there, once it is uploaded. */
   path?: string;
 }
 
-/** How large an image is made: its sides, with their proportion. */
+/** The size to which an image is reduced, with its proportions. */
 export function fitted(width: number, height: number): [number, number] {
   const scale = Math.min(1, MOST_PIXELS / Math.max(width, height));
   return [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
@@ -35,7 +35,7 @@ export function fit(attached: readonly Attached[], most: number): boolean {
   return attached.reduce((sum, { url }) => sum + (url?.length ?? 0), ROOM) <= most;
 }
 
-/** What a message says, with what goes along; a text alone stays one. */
+/** The content of a message with its attachments; text alone stays a string. */
 export function contentOf(text: string, attached: readonly Attached[]): string | Content[] {
   if (attached.length === 0) return text;
   const blocks: Content[] = text.trim() === "" ? [] : [{ type: "text", text }];

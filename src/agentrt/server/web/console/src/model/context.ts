@@ -1,4 +1,4 @@
-/** What an agent is told besides its task, as its log says. Pure. */
+/** The context that an agent gets besides its task, by its log. Pure. */
 
 import type { Event, StateInfo } from "@agentrt/client";
 import type { Tool } from "./tools";
@@ -11,21 +11,21 @@ export type Problem = NonNullable<Resolved["problems"]>[number];
 
 export interface Told {
   sources: readonly Source[];
-  /** Programs that do not run before a person has agreed to them. */
+  /** Programs that run only after a person has approved them. */
   offers: readonly Offer[];
   problems: readonly Problem[];
   /** The files that have changed since they were read. */
   changed: ReadonlySet<string>;
   agreed: ReadonlySet<string>;
-  /** Its tools, by the MCP server that brings them; "": the program itself. */
+  /** Its tools, by the MCP server that provides them; "": the agent itself. */
   tools: ReadonlyMap<string, readonly Tool[]>;
-  /** The servers whose tools are found by a search, and not offered with each call. */
+  /** The servers whose tools are found by search instead of being offered with each call. */
   deferred: ReadonlySet<string>;
 }
 
 export const NOTHING: Told = { sources: [], offers: [], problems: [], changed: new Set(), agreed: new Set(), tools: new Map(), deferred: new Set() };
 
-/** What is told after one more event. */
+/** The context after one more event. */
 export function toldAfter(told: Told, event: Event): Told {
   switch (event.type) {
     case "ContextResolved":
@@ -48,22 +48,22 @@ export function toldAfter(told: Told, event: Event): Told {
   }
 }
 
-/** Where tools come from, with how many there are, those of the program first. */
+/** The sources of tools, with their number, the agent's own first. */
 export function toolsOf(told: Told): [title: string, tools: readonly Tool[]][] {
   const bySource = [...told.tools].filter(([, tools]) => tools.length > 0).sort(([one], [other]) => (one < other ? -1 : 1));
   return bySource.map(([server, tools]) => {
-    const from = server === "" ? "Its own" : `From the MCP server ${server}`;
-    return [`${from}: ${tools.length}${told.deferred.has(server) ? ", found by a search" : ""}`, tools];
+    const from = server === "" ? "The agent’s own" : `From the MCP server ${server}`;
+    return [`${from}: ${tools.length}${told.deferred.has(server) ? ", found by search" : ""}`, tools];
   });
 }
 
-/** What a tool is good for, in its first words. */
+/** The first sentence of a tool's description. */
 export function briefOf({ description = "" }: Tool): string {
   const first = description.trim().split(/(?<=[.!?])\s|\n/)[0] ?? "";
   return first.length > 200 ? `${first.slice(0, 200)}…` : first;
 }
 
-/** What waits for a person's word. */
+/** What waits for a person's approval. */
 export function unagreed(told: Told): Offer[] {
   return told.offers.filter((offer) => !offer.agreed && !told.agreed.has(offer.digest));
 }
@@ -85,7 +85,7 @@ export function byKind(told: Told): [string, Source[]][] {
     .filter(([, sources]) => sources.length > 0);
 }
 
-/** About how many tokens stand in every prompt. */
+/** About how many tokens are in every prompt. */
 export function always(told: Told): number {
   return told.sources.reduce((sum, source) => sum + (source.when === "always" || source.when === "listed" ? (source.tokens ?? 0) : 0), 0);
 }
@@ -94,14 +94,14 @@ export type Usage = StateInfo["context"];
 
 /** How full the model’s context window is, in words. */
 export function fullness(usage: Usage): string {
-  const share = usage.window > 0 ? ` of ${usage.window.toLocaleString("en")} (${Math.round((100 * usage.tokens) / usage.window)} %)` : "";
-  return `About ${usage.tokens.toLocaleString("en")}${share} tokens in ${count(usage.events, "event")}`;
+  const share = usage.window > 0 ? ` of ${usage.window.toLocaleString("en")} tokens (${Math.round((100 * usage.tokens) / usage.window)}%)` : " tokens";
+  return `About ${usage.tokens.toLocaleString("en")}${share} in ${count(usage.events, "event")}`;
 }
 
-/** From when on it is condensed. */
+/** At which size it is summarized. */
 export function bounds(usage: Usage): string {
   const most = [usage.max_tokens ? count(usage.max_tokens, "token") : "", usage.max_events ? count(usage.max_events, "event") : ""].filter(Boolean);
-  return most.length > 0 ? `Summed up from ${most.join(" or ")} on` : "It is never summed up";
+  return most.length > 0 ? `Summarized automatically at ${most.join(" or ")}` : "Never summarized automatically";
 }
 
 /** When a source is shown, and how much it takes. */

@@ -1,4 +1,4 @@
-/** What grows now: text, reasoning and output that streams in, void once its event is there. Pure. */
+/** Text, reasoning and output that stream in, until their event arrives. Pure. */
 
 import type { Delta, Event } from "@agentrt/client";
 
@@ -33,7 +33,7 @@ export class Drafts {
     this.drafts.set(becomes, { ...before, [channel]: text.slice(-KEPT) });
   }
 
-  /** An event has come: what became of it is over. `running`: whether any action runs after it. */
+  /** An event has arrived, so its draft is removed. `running`: whether any action runs after it. */
   settle(event: Event, running: () => boolean = () => true): void {
     this.drop(event.id);
     if (event.type === "ModelCallRetried" && event.draft) this.drop(event.draft);

@@ -30,13 +30,13 @@ export function sizeOf(bytes: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
-/** What a file that comes from elsewhere is called here: no path, nothing that is not seen. */
+/** The name of an uploaded file: without a path and invisible characters. */
 export function soundName(name: string): string {
   const last = name.split(/[/\\]/).at(-1)!.replace(/[\x00-\x1f\x7f]/g, "").trim();
   return last === "" || last === "." || last === ".." ? "file" : last;
 }
 
-/** A name that none has yet: "a.txt", "a (2).txt". */
+/** A name that is not taken: "a.txt", "a (2).txt". */
 export function freeName(name: string, taken: ReadonlySet<string>): string {
   const dot = name.lastIndexOf(".") > 0 ? name.lastIndexOf(".") : name.length;
   for (let number = 2, free = name; ; number++) {

@@ -15,14 +15,14 @@ export function membersOf(llm: AnyLLM): LLM[] {
   }
 }
 
-/** What was known of one model alone: its prices, windows and abilities. */
+/** Settings that apply to one model only: prices, windows and abilities. */
 const OF_ONE_MODEL = [
   ...(["input_cost_per_token", "output_cost_per_token", "cache_read_cost_per_token", "cache_write_cost_per_token"] as const),
   ...(["max_input_tokens", "max_output_tokens", "native_tool_calling", "vision"] as const),
 ];
 const OF_A_PROVIDER = ["base_url", "api_key_env", "extra_headers", "extra_body", "api"] as const;
 
-/** Another model, with those settings of the one before that still make sense for it. */
+/** Another model, with the previous settings that still make sense for it. */
 export function switched(before: LLM, model: string): LLM {
   if (model === before.model) return before;
   const next: LLM = { ...before, model };
@@ -31,19 +31,19 @@ export function switched(before: LLM, model: string): LLM {
   return next;
 }
 
-/** Another model at its provider's usual place, whatever the address of the one before. */
+/** Another model at its provider's usual address, whatever the previous address was. */
 export function usual(before: LLM, model: string): LLM {
   const next = { ...switched(before, model) };
   for (const name of OF_A_PROVIDER) delete next[name];
   return next;
 }
 
-/** A model that is offered: what it is called, what is told of it, and what it comes to. */
+/** A model in the list: its label, its facts and its settings. */
 export interface Offered {
   key: string;
   label: string;
   facts: string;
-  /** As it is configured here; null: by its name alone, at its provider's usual place. */
+  /** The configured model; null: only the name, at the provider's usual address. */
   llm: AnyLLM | null;
   model: string;
   known?: KnownModel;
@@ -51,14 +51,14 @@ export interface Offered {
 
 export type Offer = readonly [title: string, items: readonly Offered[]];
 
-/** What is offered for the words that were typed: what is configured here first. */
+/** The models that match the typed words, configured ones first. */
 export function offersOf({ own, profiles, items }: ModelList, used: readonly string[], query: string): Offer[] {
   const words = query.toLowerCase().split(/\s+/);
   const fits = ({ label, model, facts }: Offered): boolean => words.every((word) => `${label} ${model} ${facts}`.toLowerCase().includes(word));
   const saved = [...(own ? [{ ...own, name: "" }] : []), ...profiles].map(({ name, llm, known }): Offered => ({
     key: `profile ${name}`,
     label: name || named(llm),
-    facts: [name ? named(llm) : "the server’s own", priceOf(known), addressOf(llm)].filter(Boolean).join(" · "),
+    facts: [name ? named(llm) : "server default", priceOf(known), addressOf(llm)].filter(Boolean).join(" · "),
     llm,
     model: membersOf(llm)[0]!.model,
     known,
@@ -70,15 +70,15 @@ export function offersOf({ own, profiles, items }: ModelList, used: readonly str
     ["This server", saved.slice(0, own ? 1 : 0).filter(fits)],
     ["Profiles", saved.slice(own ? 1 : 0).filter(fits)],
     ["Used before", others.filter(fits)],
-    ["Known by name", known],
+    ["Known models", known],
   ];
   return offers.filter(([, found]) => found.length > 0);
 }
 
-/** What a model costs, by the million tokens. */
+/** The price of a model, per million tokens. */
 export function priceOf({ input_cost: given, output_cost: made }: KnownModel): string {
   if (given == null || made == null) return "price unknown";
-  return given === 0 && made === 0 ? "no charge" : `${dollars(given)} in, ${dollars(made)} out a million tokens`;
+  return given === 0 && made === 0 ? "free" : `${dollars(given)} in, ${dollars(made)} out per million tokens`;
 }
 
 function dollars(cost: number): string {
@@ -87,8 +87,8 @@ function dollars(cost: number): string {
 }
 
 function factsOf(known: KnownModel): string {
-  const window = known.max_input_tokens ? `reads ${compact(known.max_input_tokens)}` : "";
-  return [priceOf(known), window, known.vision ? "sees images" : ""].filter(Boolean).join(" · ");
+  const window = known.max_input_tokens ? `${compact(known.max_input_tokens)} context` : "";
+  return [priceOf(known), window, known.vision ? "supports images" : ""].filter(Boolean).join(" · ");
 }
 
 function addressOf(llm: AnyLLM): string {

@@ -1,4 +1,4 @@
-/** Events that are told in a line. Pure. */
+/** Events that are shown as one line. Pure. */
 
 import type { AnyLLM, ConfirmationPolicy, Event, EventOf, PermissionRule } from "@agentrt/client";
 import { membersOf } from "./llms";
@@ -6,16 +6,16 @@ import type { Tone } from "./transcript";
 import { capitalized, count } from "./words";
 
 const POLICY: Partial<Record<string, string>> = {
-  ConfirmRisky: "Asks about risky actions from here on",
-  AlwaysConfirm: "Asks about every action from here on",
-  NeverConfirm: "Never asks from here on",
+  ConfirmRisky: "Approval: ask about risky actions",
+  AlwaysConfirm: "Approval: ask about every action",
+  NeverConfirm: "Approval: never ask",
 };
 
 export interface Notice {
   tone: Tone;
   text: string;
   detail?: string;
-  /** Of an error: when the run ends with the same, that one tells it. */
+  /** Of an error: if the run ends with the same code, only that notice is shown. */
   code?: string;
 }
 
@@ -23,7 +23,7 @@ export interface Notice {
 export function noticeOf(event: Event): Notice | undefined {
   switch (event.type) {
     case "InterruptEvent":
-      return { tone: "warning", text: event.goes_on ? "Cut for a message" : `Interrupted${because(event.reason)}` };
+      return { tone: "warning", text: event.goes_on ? "Interrupted by a message" : `Interrupted${because(event.reason)}` };
     case "PauseEvent":
       return { tone: "quiet", text: `Paused${because(event.reason)}` };
     case "ConversationErrorEvent":
@@ -31,7 +31,7 @@ export function noticeOf(event: Event): Notice | undefined {
     case "StuckDetected":
       return {
         tone: event.nudge ? "warning" : "danger",
-        text: event.nudge ? "It repeats itself, and was told so" : "Stopped, since it repeats itself",
+        text: event.nudge ? "The agent repeats itself, and was warned" : "Stopped: the agent repeats itself",
         ...(event.detail ? { detail: event.detail } : {}),
       };
     case "ModelCallRetried":
@@ -43,18 +43,18 @@ export function noticeOf(event: Event): Notice | undefined {
     case "CriticAssessed":
       return {
         tone: event.success ? "good" : "warning",
-        text: `${event.success ? "Good enough" : "Not good enough yet"}, says ${event.critic} (${event.score.toFixed(2)})`,
+        text: `Judged by ${event.critic}: ${event.success ? "good enough" : "not good enough yet"} (${event.score.toFixed(2)})`,
         ...(event.message ? { detail: event.message } : {}),
       };
     case "WorkspaceSnapshot":
-      return event.off ? { tone: "warning", text: `Files are not kept for a rewind: ${event.off}` } : undefined;
+      return event.off ? { tone: "warning", text: `Files are not saved for rewinds: ${event.off}` } : undefined;
     case "FilesRestored":
       return restored(event);
     case "GoalSet":
-      return { tone: "quiet", text: event.objective ? `Goal: ${event.objective}` : "The goal was taken back" };
+      return { tone: "quiet", text: event.objective ? `Goal: ${event.objective}` : "Goal removed" };
     case "HookExecutionEvent":
       return event.verdict === "deny" || event.verdict === "ask"
-        ? { tone: "warning", text: `A hook ${event.verdict === "ask" ? "asks you" : "denied it"}${because(event.reason)}` }
+        ? { tone: "warning", text: `${event.verdict === "ask" ? "A hook asks for approval" : "Blocked by a hook"}${because(event.reason)}` }
         : undefined;
     default:
       return settings(event);
@@ -64,24 +64,24 @@ export function noticeOf(event: Event): Notice | undefined {
 function settings(event: Event): Notice | undefined {
   switch (event.type) {
     case "RuleAdded":
-      return { tone: "quiet", text: `Rule for this ${event.scope === "project" ? "project" : "conversation"}: ${ruleWords(event.rule)}` };
+      return { tone: "quiet", text: `Rule added for this ${event.scope === "project" ? "project" : "conversation"}: ${ruleWords(event.rule)}` };
     case "RuleRemoved":
-      return { tone: "quiet", text: `Rule taken back for this ${event.scope === "project" ? "project" : "conversation"}: ${ruleWords(event.rule)}` };
+      return { tone: "quiet", text: `Rule removed for this ${event.scope === "project" ? "project" : "conversation"}: ${ruleWords(event.rule)}` };
     case "SkillActivated":
       return { tone: "quiet", text: `Skill: ${event.skill}` };
     case "ContextChanged":
-      return { tone: "warning", text: `Changed since they were read: ${event.paths.join(", ")}` };
+      return { tone: "warning", text: `Context files changed since they were read: ${event.paths.join(", ")}` };
     case "ToolsChanged":
-      if (event.changed?.length) return { tone: "warning", text: `MCP server ${event.server}: these tools say something else of themselves than when they were first seen: ${event.changed.join(", ")}` };
+      if (event.changed?.length) return { tone: "warning", text: `MCP server ${event.server}: tool definitions changed since they were first seen: ${event.changed.join(", ")}` };
       return event.problem
         ? { tone: "warning", text: `MCP server ${event.server}: ${event.problem}` }
         : { tone: "quiet", text: `MCP server ${event.server}: ${count(event.tools?.length ?? 0, "tool")}` };
     case "ContextResolved":
-      return event.problems?.length ? { tone: "warning", text: `${count(event.problems.length, "file")} of its context could not be used`, detail: event.problems.map((one) => `${one.path}: ${one.what}`).join("\n") } : undefined;
+      return event.problems?.length ? { tone: "warning", text: `${count(event.problems.length, "context file")} could not be used`, detail: event.problems.map((one) => `${one.path}: ${one.what}`).join("\n") } : undefined;
     case "ConsentGiven":
-      return { tone: "quiet", text: `Agreed: the programs with the digest ${event.digest.slice(0, 12)} run` };
+      return { tone: "quiet", text: `Programs approved to run: digest ${event.digest.slice(0, 12)}` };
     case "ChildMessaged":
-      return { tone: "quiet", text: `Told the task in the background: ${event.message}` };
+      return { tone: "quiet", text: `Message to a delegated conversation: ${event.message}` };
     case "TitleChanged":
       return { tone: "quiet", text: `Title: ${event.title}` };
     case "TagsChanged":
@@ -89,7 +89,7 @@ function settings(event: Event): Notice | undefined {
     case "SecretsChanged":
       return { tone: "quiet", text: `Secrets: ${Object.keys(event.secrets).join(", ") || "none"}` };
     case "BudgetGranted":
-      return { tone: "quiet", text: `$${event.amount.toFixed(2)} more may be spent` };
+      return { tone: "quiet", text: `$${event.amount.toFixed(2)} added to the budget` };
     case "ConversationStateUpdateEvent":
       return { tone: "quiet", text: changeWords(event.key, event.value) };
     case "ConversationCreated":
@@ -99,28 +99,28 @@ function settings(event: Event): Notice | undefined {
   }
 }
 
-/** What a condensation took out of the model’s view. */
+/** What a condensation removed from the model’s context. */
 export function condensedWords(event: EventOf<"Condensation">): string {
   const gone = event.forgotten_event_ids?.length ?? 0;
   const hidden = event.masked_event_ids?.length ?? 0;
   const parts = [gone > 0 ? count(gone, "event") : "", hidden > 0 ? `the output of ${count(hidden, "result")}` : ""].filter(Boolean);
-  if (parts.length === 0) return "Nothing left the model’s view";
-  const sizes = event.tokens_before ? `: ${event.tokens_before.toLocaleString("en")} → ${(event.tokens_after ?? 0).toLocaleString("en")} tokens` : "";
-  return `${capitalized(parts.join(" and "))} left the model’s view${sizes}`;
+  if (parts.length === 0) return "Nothing was removed from the model’s context";
+  const sizes = event.tokens_before ? ` (${event.tokens_before.toLocaleString("en")} → ${(event.tokens_after ?? 0).toLocaleString("en")} tokens)` : "";
+  return `Removed from the model’s context: ${parts.join(" and ")}${sizes}`;
 }
 
-/** What was changed of how it is set up. */
+/** Which setting was changed. */
 function changeWords(key: string, value: unknown): string {
   switch (key) {
     case "llm":
       return `Model: ${[...new Set(membersOf(value as AnyLLM).map((member) => member.model))].join(" | ")}`;
     case "confirmation":
-      return POLICY[(value as ConfirmationPolicy).type] ?? "Changed: who is asked";
+      return POLICY[(value as ConfirmationPolicy).type] ?? "Approval setting changed";
     case "analyzer":
-      return `Actions are rated by: ${value === null ? "nobody" : [value].flat().join(", ")}`;
+      return `Risk analyzers: ${value === null ? "none" : [value].flat().join(", ")}`;
     case "limits": {
       const { max_cost: most } = value as { max_cost?: number | null };
-      return most == null ? "Limits changed: none in USD" : `Limits changed: $${most.toFixed(2)} in all`;
+      return most == null ? "Limits changed: no cost limit" : `Limits changed: $${most.toFixed(2)} in total`;
     }
     default:
       return `Changed: ${key.replaceAll("_", " ")}`;
@@ -129,29 +129,29 @@ function changeWords(key: string, value: unknown): string {
 
 function retried(event: Extract<Event, { type: "ModelCallRetried" }>): string {
   const other = event.next_model === event.model ? "" : ` with ${event.next_model}`;
-  return `${event.model} failed (${event.code}): again${other} ${event.wait ? `in ${event.wait.toFixed(1)} s` : "at once"}`;
+  return `${event.model} failed (${event.code}): retrying${other} ${event.wait ? `in ${event.wait.toFixed(1)} s` : "immediately"}`;
 }
 
 function restored(event: Extract<Event, { type: "FilesRestored" }>): Notice {
-  if (event.error) return { tone: "danger", text: "The files could not all be taken back", detail: [event.error, restoredDetail(event)].filter(Boolean).join("\n") };
+  if (event.error) return { tone: "danger", text: "Some files could not be restored", detail: [event.error, restoredDetail(event)].filter(Boolean).join("\n") };
   const unknown = event.unknown_count ?? 0;
   const theirs = (event.left_count ?? 0) - unknown;
-  const text = [`${count(event.files ?? 0, "file")} as after event ${event.to}`];
-  if (theirs) text.push(`${count(theirs, "file")} left as people changed ${theirs === 1 ? "it" : "them"}`);
-  if (unknown) text.push(`${count(unknown, "file")} left, since nobody knows what ${unknown === 1 ? "it was or who made it" : "they were or who made them"}`);
+  const text = [`${count(event.files ?? 0, "file")} restored to event ${event.to}`];
+  if (theirs) text.push(`${count(theirs, "file")} kept because people changed ${theirs === 1 ? "it" : "them"}`);
+  if (unknown) text.push(`${count(unknown, "file")} kept because ${unknown === 1 ? "its" : "their"} earlier content or author is unknown`);
   const detail = restoredDetail(event);
   return { tone: text.length > 1 ? "warning" : "quiet", text: text.join("; "), ...(detail ? { detail } : {}) };
 }
 
-/** The files by name: those that stayed, and those that went back though it is not known who has changed them. */
+/** The files by name: those that were kept, and those that were restored although their author is unknown. */
 function restoredDetail(event: Extract<Event, { type: "FilesRestored" }>): string {
   const unknown = new Set(event.unknown ?? []);
   const theirs = (event.left ?? []).filter((path) => !unknown.has(path));
-  const during = (event.during ?? []).map((step) => ({ title: `Went back, whoever changed them while event ${step.calls.join(", ")} ran:`, paths: step.paths }));
+  const during = (event.during ?? []).map((step) => ({ title: `Restored, although people may have changed them while event ${step.calls.join(", ")} ran:`, paths: step.paths }));
   if (unknown.size === 0 && during.length === 0) return theirs.join("\n");
   return [
-    { title: "Left as people changed them:", paths: theirs },
-    { title: "Left, since nobody knows what they were or who made them:", paths: [...unknown] },
+    { title: "Kept because people changed them:", paths: theirs },
+    { title: "Kept because their earlier content or author is unknown:", paths: [...unknown] },
     ...during,
   ]
     .filter(({ paths }) => paths.length > 0)

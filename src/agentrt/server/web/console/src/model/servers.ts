@@ -1,4 +1,4 @@
-/** How an MCP server stands, in words. */
+/** The state of an MCP server, in words. */
 
 import type { ServerStatus } from "@agentrt/client";
 import { count } from "./words";
@@ -7,7 +7,7 @@ const STANDING: Record<ServerStatus["standing"], string> = {
   disabled: "disabled",
   connecting: "connecting…",
   ready: "ready",
-  resting: "ready, connects with the next call",
+  resting: "ready, connects on the next call",
   down: "not available",
 };
 
@@ -16,7 +16,7 @@ const WAYS: Record<ServerStatus["way"], string> = { stdio: "process", http: "HTT
 /** One line about a server. */
 export function factsOf(server: ServerStatus): string {
   const facts = [STANDING[server.standing], WAYS[server.way]];
-  if (server.standing !== "disabled" && server.tools.length > 0) facts.push(`${count(server.tools.length, "tool")}${server.deferred ? ", found by a search" : ""}`);
+  if (server.standing !== "disabled" && server.tools.length > 0) facts.push(`${count(server.tools.length, "tool")}${server.deferred ? ", found by search" : ""}`);
   if (server.prompts.length > 0) facts.push(count(server.prompts.length, "prompt"));
   if (server.protocol) facts.push(`protocol ${server.protocol}`);
   return facts.join(" · ");
@@ -24,9 +24,9 @@ export function factsOf(server: ServerStatus): string {
 
 export type Action = "connect" | "login" | "logout";
 
-export const ACTIONS: Record<Action, string> = { connect: "Connect again", login: "Log in", logout: "Log out" };
+export const ACTIONS: Record<Action, string> = { connect: "Reconnect", login: "Log in", logout: "Log out" };
 
-/** What a key needs for each. */
+/** The operation that each action needs. */
 export const OPERATIONS = { connect: "connect_server", login: "log_in_at_server", logout: "log_out_at_server" } as const;
 
 /** What a person can do about it. */
@@ -36,7 +36,7 @@ export function actionsOf(server: ServerStatus): Action[] {
   return server.logs_in ? ["logout"] : [];
 }
 
-/** Whether an address is one of the web: that of a log-in comes from elsewhere. */
+/** Whether an address is an HTTP address. The address of a login is untrusted. */
 export function isWeb(url: string): boolean {
   return /^https?:\/\//i.test(url);
 }

@@ -1,11 +1,11 @@
-/** How a conversation stands after more of its events: its status, by the server's own table, and what it has used. Pure. */
+/** The state of a conversation after more events: its status, by the server's own table, and its usage. Pure. */
 
 import type { ConversationInfo, Event, EventOf } from "@agentrt/client";
 import { CHANGES, type Change } from "./changes";
 
 type Status = ConversationInfo["status"];
 
-/** The status after an event. One that crashed ran when it did. */
+/** The status after an event. A crashed conversation was running before. */
 export function statusAfter(status: Status, event: Event): Status {
   const before = status === "crashed" ? "running" : status;
   const change = CHANGES.find((one) => one.event === event.type && (one.of.length === 0 || one.of.includes(before)) && has(event, one));
@@ -17,7 +17,7 @@ function has(event: Event, { having }: Change): boolean {
   return having === null || ((event as unknown as Record<string, unknown>)[having[0]] ?? false) === having[1];
 }
 
-/** What is known of a conversation, after an event that it does not know yet. */
+/** The facts of a conversation, updated by a new event. */
 export function after(info: ConversationInfo, event: Event): ConversationInfo {
   const seq = event.seq ?? 0;
   if (seq <= (info.cursor.seq ?? 0)) return info;

@@ -1,4 +1,4 @@
-/** The steps in which the files of a workspace changed, from the events that say they were kept. Pure. */
+/** The steps in which the files of a workspace changed, from the events that record saved files. Pure. */
 
 import type { Event, EventOf } from "@agentrt/client";
 
@@ -15,7 +15,7 @@ export function isKept(event: Event): event is EventOf<(typeof KEEPING)[number]>
   return event.type === "WorkspaceSnapshot" || event.type === "FilesRestored";
 }
 
-/** The steps, in their order. What happened while no files were kept was done by anyone. */
+/** The steps, in order. The author of changes is unknown while no files were saved. */
 export function stepsOf(events: readonly Event[]): Step[] {
   const moments = events.filter(isKept).filter((event) => event.tree || (event.type === "WorkspaceSnapshot" && event.off));
   const steps: Step[] = [];
@@ -29,7 +29,7 @@ export function stepsOf(events: readonly Event[]): Step[] {
   return steps;
 }
 
-/** What is kept of the files of a conversation: between which events, why not any more, and what is left out. */
+/** The saved files of a conversation: their steps, why saving ended, and what is left out. */
 export interface Keeping {
   steps: Step[];
   /** The last event after which they are known; null: after none. */

@@ -1,4 +1,4 @@
-/** A terminal's output as spans with colours; nothing in it is HTML at any time. Pure. */
+/** A terminal's output as coloured spans, never as HTML. Pure. */
 
 import Anser from "anser";
 import { clean } from "./words";

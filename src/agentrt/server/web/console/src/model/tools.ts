@@ -1,11 +1,11 @@
-/** What tools declare of themselves, and a call as it is told by that. Pure. */
+/** The declarations of tools, and calls described by them. Pure. */
 
 import type { ToolDefinition } from "@agentrt/client";
 import { capitalized } from "./words";
 
 export type Tool = Partial<ToolDefinition> & { name: string };
 
-/** What a tool is called: its title, or its name in words. */
+/** The label of a tool: its title, or its name in words. */
 export function labelOf(tool: Tool): string {
   return tool.annotations?.title || capitalized(tool.name.replaceAll("_", " "));
 }

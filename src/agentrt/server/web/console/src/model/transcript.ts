@@ -1,4 +1,4 @@
-/** Events as what a person reads: messages, actions with what became of them, and notices. Pure. */
+/** Events as a person reads them: messages, actions with their results, and notices. Pure. */
 
 import type { Event, EventOf, Risk } from "@agentrt/client";
 import { noticeOf } from "./notices";
@@ -10,20 +10,20 @@ export type Tone = "quiet" | "warning" | "danger" | "good";
 interface Place {
   key: string;
   seq: number;
-  /** The seq of the last event that has to do with it. */
+  /** The seq of the last event that belongs to it. */
   last: number;
   time: string;
 }
 
-/** A conversation that was delegated to. */
+/** A delegated conversation. */
 export interface Child {
   id: string;
   task: string;
-  /** Which of the agents that may be delegated to; "": one like this. */
+  /** The name of the agent that works there; "": an agent like this one. */
   agent: string;
   status: string;
   cost: number;
-  /** What waits in it for a person. */
+  /** Its actions that wait for a person. */
   waiting: EventOf<"ChildWaiting">["actions"];
 }
 
@@ -50,7 +50,7 @@ export interface ActionEntry extends Place {
   held?: string;
   begun?: string;
   result?: Result;
-  /** Those that do what it delegates; more than one where it was begun again. */
+  /** The delegated conversations; more than one if the work was started again. */
   children?: Child[];
 }
 
@@ -61,7 +61,7 @@ export interface ResultEntry extends Place {
 
 export interface ChildEntry extends Place {
   kind: "child";
-  /** One whose action is not loaded. */
+  /** Its action is not loaded. */
   child: Child;
 }
 
@@ -73,11 +73,11 @@ export interface NoticeEntry extends Place {
   code?: string;
 }
 
-/** What left the model’s view, and what stands in its place. */
+/** What was removed from the model’s context, and what replaced it. */
 export interface CondensationEntry extends Place {
   kind: "condensation";
   event: EventOf<"Condensation">;
-  /** What is loaded of that. */
+  /** The removed entries that are loaded. */
   replaced: Entry[];
 }
 
@@ -88,11 +88,11 @@ export interface AbandonedEntry extends Place {
 
 export type Entry = MessageEntry | ThoughtEntry | ActionEntry | ResultEntry | ChildEntry | NoticeEntry | CondensationEntry | AbandonedEntry;
 
-/** Grows event by event. An entry that changes is replaced, so that what did not change is the same object. */
+/** Grows event by event. A changed entry is a new object, an unchanged entry stays the same object. */
 export class Transcript {
   entries: Entry[] = [];
   private places = new Map<string, number>();
-  /** What tools that run have asked a person. */
+  /** Open questions of running tools. */
   inputs: readonly EventOf<"InputRequested">[] = [];
   private rewinds: { seq: number; to: number }[] = [];
 
@@ -161,7 +161,7 @@ export class Transcript {
     }
   }
 
-  /** The actions that wait for a person's word. */
+  /** The actions that wait for approval. */
   get waiting(): ActionEntry[] {
     return this.entries.filter((entry): entry is ActionEntry => entry.kind === "action" && entry.phase === "waiting");
   }

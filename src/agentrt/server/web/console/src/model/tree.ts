@@ -1,4 +1,4 @@
-/** Conversations, with those that work for them below. Pure. */
+/** Conversations as a tree: delegated ones are below their parent. Pure. */
 
 import type { ConversationInfo } from "@agentrt/client";
 import { atWork } from "./words";
@@ -8,7 +8,7 @@ export interface Branch {
   children: Branch[];
 }
 
-/** In the order in which they came, each under the one that it works for, where that is among them. */
+/** In the given order, each below its parent if the parent is among them. */
 export function treeOf(items: readonly ConversationInfo[]): Branch[] {
   const branches = new Map(items.map((info) => [info.id, { info, children: [] as Branch[] }]));
   const roots = new Set<Branch>();
@@ -21,7 +21,7 @@ export function treeOf(items: readonly ConversationInfo[]): Branch[] {
   return [...roots];
 }
 
-/** Those that a conversation works for, from the nearest up; none where they lead back to it. */
+/** The parents of a conversation, the nearest first; none if they lead back to it. */
 function above(branch: Branch, branches: Map<string, Branch>): Branch[] {
   const chain: Branch[] = [];
   for (let at = branches.get(branch.info.delegated_by ?? ""); at !== undefined; at = branches.get(at.info.delegated_by ?? "")) {
@@ -42,12 +42,12 @@ export function* below(branch: Branch): Generator<Branch> {
   }
 }
 
-/** Whether someone should see what is below: it is at work there, or waits for a person. */
+/** Whether something below is working or waits for a person, so that it should be visible. */
 export function isLively(branch: Branch): boolean {
   return [...below(branch)].some(({ info }) => atWork(info.status));
 }
 
-/** The rows that are shown, where `unfolded` says which have theirs below shown. */
+/** The visible rows; `unfolded` tells whose children are shown. */
 export function shownOf(branches: readonly Branch[], unfolded: (branch: Branch) => boolean): ConversationInfo[] {
   return branches.flatMap((branch) => [branch.info, ...(unfolded(branch) ? shownOf(branch.children, unfolded) : [])]);
 }

@@ -1,4 +1,4 @@
-/** Plain words for what stands in events as JSON and codes. Pure. */
+/** Plain words for the codes and the JSON in events. Pure. */
 
 import type { ConversationInfo, Risk, Status } from "@agentrt/client";
 
@@ -9,7 +9,7 @@ export function clean(text: string): string {
   return text.replace(CONTROL, "");
 }
 
-/** Whether a conversation runs, or waits for somebody's word to run on. */
+/** Whether a conversation runs, or waits for an answer to go on. */
 export function atWork(status: Status | undefined): boolean {
   return status === "running" || status === "waiting_for_confirmation" || status === "waiting_for_client";
 }
@@ -19,7 +19,7 @@ export const STATUS: Record<Status, string> = {
   running: "Running",
   paused: "Paused",
   waiting_for_confirmation: "Needs approval",
-  waiting_for_client: "Waits for its client",
+  waiting_for_client: "Waiting for client",
   finished: "Finished",
   error: "Error",
   stuck: "Stuck",
@@ -29,7 +29,7 @@ export const STATUS: Record<Status, string> = {
 
 export const RISK: Record<Risk, string> = { LOW: "Low risk", MEDIUM: "Medium risk", HIGH: "High risk", UNKNOWN: "Unknown risk" };
 
-/** What a conversation is called: as it was named or begins, else after its directory. */
+/** The title of a conversation: as set or from its first words, else the name of its directory. */
 export function titleOf(info: ConversationInfo): string {
   const directory = info.workspace.split("/").at(-1) ?? "";
   return info.title || (directory === info.id ? "" : directory) || "New conversation";
@@ -40,27 +40,27 @@ export function capitalized(text: string): string {
 }
 
 const CAUSES: Record<string, string> = {
-  web: "what the agent read on the web",
-  mcp: "what an MCP server said",
-  outside: "what stands in a file from outside of the workspace",
+  web: "content from the web",
+  mcp: "content from an MCP server",
+  outside: "a file outside the workspace",
 };
 const EFFECTS: Record<string, string> = {
-  network: "it reaches the network",
+  network: "it uses the network",
   secrets: "it reads or uses a secret",
   push: "it publishes something",
-  outside: "it writes outside of the workspace",
+  outside: "it writes outside the workspace",
 };
 
-/** Why a person is asked, after the code of `ConfirmationRequested`. */
+/** Why an action needs approval, by the code in `ConfirmationRequested`. */
 export function whyAsked(code: string): string {
-  if (code === "" || code === "risk") return "because of its risk";
-  if (code === "rule") return "because a rule says so";
-  if (code === "hook") return "because a hook says so";
+  if (code === "" || code === "risk") return "at this risk level";
+  if (code === "rule") return "because of a rule";
+  if (code === "hook") return "because of a hook";
   const [kind, flow = ""] = splitOnce(code, ":");
   if (kind !== "flow") return `because of ${code}`;
   const [cause, sink = ""] = splitOnce(flow, ">");
   const content = CAUSES[cause] ?? `content from “${cause}”`;
-  return `because ${content} may have caused it, and ${EFFECTS[sink] ?? "nobody can say where it leads"}`;
+  return `because ${content} may have caused it, and ${EFFECTS[sink] ?? "its effects are unknown"}`;
 }
 
 function splitOnce(text: string, by: string): [string, string?] {
@@ -72,13 +72,13 @@ export function money(dollars: number): string {
   return `$${dollars.toFixed(dollars >= 100 ? 0 : dollars >= 1 ? 2 : 4)}`;
 }
 
-/** What was spent: calls whose price nobody knows are told, since they were not free. */
+/** What was spent. Calls without a known price are counted separately, since they were not free. */
 export function spentOf({ cost, unpriced }: { cost: number; unpriced: number }): string {
   if (unpriced === 0) return money(cost);
   return cost > 0 ? `${money(cost)} + ${unpriced} unpriced` : "price unknown";
 }
 
-/** A number with at most three digits that count. */
+/** A number with at most three significant digits. */
 export function compact(number: number): string {
   if (number < 1000) return String(number);
   const [value, unit] = number < 999_500 ? [number / 1000, "k"] : [number / 1_000_000, "M"];
@@ -96,7 +96,7 @@ export function seconds(from: string, to: string): string {
   return `${Math.floor(span / 60)} min ${Math.round(span % 60)} s`;
 }
 
-/** How long ago, in a word. */
+/** How long ago, in short form. */
 export function ago(time: string | null | undefined, now: number): string {
   const span = (now - Date.parse(time ?? "")) / 1000;
   if (!Number.isFinite(span)) return "";

@@ -1,4 +1,4 @@
-/** What was attached to messages that are not sent yet, by conversation; "" is one that is not begun. */
+/** Attachments of unsent messages, by conversation; "" is a conversation that is not started yet. */
 
 import type { Content } from "@agentrt/client";
 import { signal } from "@preact/signals";
@@ -19,18 +19,18 @@ function keep(id: string, attached: readonly Attached[]): void {
   attachments.value = { ...attachments.value, [id]: attached };
 }
 
-/** Attach files: images as the model sees them, anything else to be sent into the workspace. */
+/** Attach files: images as the model sees them, others to be uploaded to the workspace. */
 export async function attach(id: string, files: readonly File[]): Promise<void> {
   for (const file of files.filter(fits)) {
     if (attachedTo(id).length >= MOST) {
-      toast(`A message takes ${MOST} attachments at most`, "danger");
+      toast(`A message can have at most ${MOST} attachments`, "danger");
       return;
     }
     const url = await imageURL(file);
     const one: Attached = { key: ++made, name: soundName(file.name), size: file.size, ...(url === null ? { file } : { url }) };
     const now = [...attachedTo(id), one];
     if (!fit(now, server.value?.max_body ?? Infinity)) {
-      toast(`${one.name} does not fit into one message with the other images`, "danger");
+      toast(`${one.name} is too large to send with the other images`, "danger");
       continue;
     }
     keep(id, now);
@@ -46,7 +46,7 @@ export function detachAll(id: string): void {
   keep(id, []);
 }
 
-/** What a message says with what is attached to `draft`, once its files are in the workspace of `id`; undefined: they are not. */
+/** The content of a message with the attachments of `draft`, once its files are in the workspace of `id`; undefined if the upload failed. */
 export async function withAttached(id: string, text: string, draft = id): Promise<string | Content[] | undefined> {
   const waiting = attachedTo(draft).filter((one) => one.file !== undefined && one.path === undefined);
   const taken = new Set(waiting.length > 0 ? await namesThere(id) : []);
@@ -61,14 +61,14 @@ export async function withAttached(id: string, text: string, draft = id): Promis
   return contentOf(text, attachedTo(draft));
 }
 
-/** The names that are taken where files go; none while there is no such directory. */
+/** The taken names in the directory for attached files; none if it does not exist. */
 async function namesThere(id: string): Promise<string[]> {
   const above = await rest.files(id);
   if (!above.items.some((entry) => entry.name === UPLOADS)) return [];
   return (await rest.files(id, UPLOADS)).items.map((entry) => entry.name);
 }
 
-/** A file as an image that models take, made smaller where it is large; null for what is none. */
+/** A file as an image for the model, made smaller if it is large; null if it is no image. */
 async function imageURL(file: File): Promise<string | null> {
   const kind = imageOf(file.name) ?? (/^image\/(png|jpeg|gif|webp|bmp)$/.test(file.type) ? file.type : undefined);
   if (kind === undefined) return null;

@@ -1,4 +1,4 @@
-/** What a person does with the conversation that is open. */
+/** What the user does with the open conversation. */
 
 import type { Content, Control } from "@agentrt/client";
 import { newId } from "../model/ids";
@@ -8,7 +8,7 @@ import { go, goTo } from "./route";
 import { attempt, rest } from "./session";
 import { dialog, toast } from "./ui";
 
-/** What a message does that comes while the agent works. */
+/** What a message does while the agent works. */
 export type Busy = "steer" | "interrupt";
 
 /** Whether it was done. */
@@ -24,10 +24,10 @@ export function say(content: string | Content[], run: boolean, busy?: Busy): Pro
   return control({ type: "message", content, id: newId(), run, ...(busy ? { busy } : {}) });
 }
 
-/** What is typed to have a summary take the place of what was said long ago. */
+/** The command that replaces older messages with a summary. */
 export const COMPACT = "/compact";
 
-/** Sum it up: now where it is at rest, else before the next model call. */
+/** Summarize the conversation: now if it is at rest, else before the next model call. */
 export async function condense(): Promise<boolean> {
   const status = open.value?.info.value?.status;
   const asked = await control({ type: "condense" });
@@ -49,8 +49,8 @@ export function reject(reason: string, actions: string[] = []): Promise<boolean>
 export function askToReject(actions: string[] = []): void {
   dialog.value = {
     name: "ask",
-    title: actions.length === 1 ? "Reject this action" : "Reject all that waits",
-    label: "What should the agent know? (may be empty)",
+    title: actions.length === 1 ? "Reject this action" : "Reject all waiting actions",
+    label: "Reason for the agent (optional)",
     value: "",
     action: "Reject",
     danger: true,
@@ -62,9 +62,9 @@ export function askToFork(at: number): void {
   dialog.value = {
     name: "sure",
     title: "Fork the conversation",
-    text: `A new conversation goes on from event ${at}. It works on the same files, unless it has a copy of them.`,
+    text: `A new conversation continues from event ${at}. It works on the same files unless you copy them.`,
     action: "Fork",
-    option: "With a copy of the files as they were",
+    option: "Copy the files as they were at that event",
     done: (files) => void fork(at, files),
   };
 }
@@ -84,9 +84,9 @@ export function askToRewind(to: number): void {
   dialog.value = {
     name: "sure",
     title: "Rewind the conversation",
-    text: `It goes on from event ${to}. Nothing is erased: what came after stays in the log.`,
+    text: `The conversation continues from event ${to}. Later events stay in the log.`,
     action: "Rewind",
-    option: "Take the files back, too, but for those that people have changed since",
+    option: "Also restore the files, except those that people changed since then",
     done: async (files) => {
       if (await control({ type: "rewind", to, epoch: open.value?.epoch ?? 0, files })) goTo(null);
     },
@@ -113,7 +113,7 @@ export function askToDelete(): void {
   dialog.value = {
     name: "sure",
     title: "Delete the conversation",
-    text: "Its events are erased for good. Files in its workspace stay.",
+    text: "Its events are deleted permanently. Files in its workspace stay.",
     action: "Delete",
     done: async () => {
       if ((await attempt(async () => (await rest.delete(conversation.id), true))) === undefined) return;

@@ -1,4 +1,4 @@
-/** Files on their way into the workspace of a conversation, and out of it. */
+/** Uploads to the workspace of a conversation, and downloads from it. */
 
 import { signal } from "@preact/signals";
 import { sizeOf, soundName, within } from "../model/files";
@@ -6,12 +6,12 @@ import { count } from "../model/words";
 import { attempt, rest, server } from "./session";
 import { announce, dialog, toast } from "./ui";
 
-/** How many files are being sent, of which conversation. */
+/** How many files are being uploaded, and to which conversation. */
 export const sending = signal<{ id: string; left: number } | null>(null);
 /** Grows when a person has changed files. */
 export const touched = signal(0);
 
-/** Send files into a directory; where some are there already, a person says whether they are replaced. */
+/** Upload files to a directory. The user is asked before existing files are replaced. */
 export async function upload(id: string, directory: string, files: readonly File[]): Promise<void> {
   const fit = files.filter(fits);
   if (fit.length === 0) return;
@@ -21,16 +21,16 @@ export async function upload(id: string, directory: string, files: readonly File
   dialog.value = {
     name: "sure",
     title: known.length === 1 ? "Replace the file" : `Replace ${known.length} files`,
-    text: `${known.slice(0, 5).join(", ")}${known.length > 5 ? " and more" : ""} ${known.length === 1 ? "is" : "are"} there already.`,
+    text: `${known.slice(0, 5).join(", ")}${known.length > 5 ? " and more" : ""} already ${known.length === 1 ? "exists" : "exist"}.`,
     action: "Replace",
     done: () => void send(id, directory, fit),
   };
 }
 
-/** Whether the server takes a file as large as this; it is told where it does not. */
+/** Whether the server accepts a file of this size. If not, a toast says so. */
 export function fits(file: File): boolean {
   const most = server.value?.max_upload ?? Infinity;
-  if (file.size > most) toast(`${file.name} is too large: the server takes ${sizeOf(most)} at most`, "danger", "refusal");
+  if (file.size > most) toast(`${file.name} is too large: the server accepts at most ${sizeOf(most)}`, "danger", "refusal");
   return file.size <= most;
 }
 
@@ -45,12 +45,12 @@ async function send(id: string, directory: string, files: readonly File[]): Prom
   }
   sending.value = null;
   if (done === 0) return;
-  const said = done === 1 ? `${soundName(files[0]!.name)} is in the workspace` : `${count(done, "file")} are in the workspace`;
+  const said = done === 1 ? `${soundName(files[0]!.name)} uploaded` : `${count(done, "file")} uploaded`;
   toast(said);
   announce(said);
 }
 
-/** Save what the server sends under a name. */
+/** Download something under a name. */
 export async function save(name: string, ask: () => Promise<Blob>): Promise<void> {
   const found = await attempt(ask);
   if (found === undefined) return;

@@ -1,4 +1,4 @@
-/** The conversations that there are, newest first, a page at a time. */
+/** The list of conversations, newest first, loaded page by page. */
 
 import { type ConversationInfo, Refused, type Status } from "@agentrt/client";
 import { batch, computed, signal } from "@preact/signals";
@@ -17,15 +17,15 @@ export const next = signal<string | null>(null);
 export const query = signal("");
 export const status = signal<Status | "">("");
 export const failed = signal(false);
-/** Whether it is read also while nobody sees the page. */
+/** Whether the list is also read while the page is in the background. */
 export const watchedFromAfar = signal(false);
 
-/** Each under the one that it works for. */
+/** Each below its parent. */
 export const tree = computed(() => treeOf(items.value ?? []));
-/** Which were folded or unfolded by hand. */
+/** Which ones the user has folded or unfolded. */
 const folds = signal<Record<string, boolean>>({});
 
-/** Whether those below are shown: as was chosen, else while they are at work or one of them is open. */
+/** Whether delegated ones are shown: as the user chose, else while one of them is working, waiting or open. */
 export function isUnfolded(branch: Branch): boolean {
   const chosen = folds.value[branch.info.id];
   return chosen ?? (isLively(branch) || [...below(branch)].some(({ info }) => info.id === route.value.id));
@@ -38,7 +38,7 @@ export function fold(id: string, unfolded: boolean): void {
 let asked = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Read the list anew, with as many pages as are shown. */
+/** Read the list again, with as many pages as are shown. */
 export async function refresh(): Promise<void> {
   clearTimeout(timer);
   const mine = ++asked;
@@ -81,7 +81,7 @@ export async function more(): Promise<void> {
   }
 }
 
-/** A conversation as it is now, where it stands in the list. */
+/** Update a conversation in the list. */
 export function known(info: ConversationInfo): void {
   if (items.value === null) return;
   const at = items.value.findIndex((one) => one.id === info.id);

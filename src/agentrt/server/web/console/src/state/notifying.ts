@@ -1,4 +1,4 @@
-/** Tells a person who looks elsewhere that he is asked: by the browser's notifications where he wants them, and in the title. */
+/** Tells a person who looks elsewhere that an agent needs an answer: by browser notifications if wanted, and in the title. */
 
 import type { ConversationInfo } from "@agentrt/client";
 import { computed, effect, signal } from "@preact/signals";
@@ -22,12 +22,12 @@ export const notifying = signal(supported && localStorage.getItem(KEPT) === "on"
 /** Turn notifications on or off; a browser asks for its permission only after a click. */
 export async function toggleNotifying(): Promise<void> {
   if (notifying.value) return turn(false);
-  if (!supported) return toast("This browser has no notifications: the title says how many ask", "danger");
+  if (!supported) return toast("This browser has no notifications. The page title shows how many conversations need you.", "danger");
   const permission = await Notification.requestPermission();
   if (permission === "granted") {
     turn(true);
-    toast("You are notified when you are asked and look elsewhere");
-  } else toast("The browser does not let this page notify you: its settings for this page say so", "danger");
+    toast("You will be notified when an agent needs you and this page is in the background");
+  } else toast("The browser blocks notifications from this page. You can allow them in its site settings.", "danger");
 }
 
 function turn(on: boolean): void {
@@ -64,7 +64,7 @@ effect(() => {
 
 function notify(info: ConversationInfo): Notification | null {
   if (!notifying.peek() || !document.hidden) return null;
-  const notification = new Notification(`${clean(titleOf(info))} needs your word`, { body: bodyOf(info), tag: info.id, icon: "./favicon.svg" });
+  const notification = new Notification(`${clean(titleOf(info))} needs your input`, { body: bodyOf(info), tag: info.id, icon: "./favicon.svg" });
   notification.onclick = () => {
     window.focus();
     go(info.id);

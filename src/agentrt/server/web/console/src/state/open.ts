@@ -1,4 +1,4 @@
-/** The conversation that is open: its newest events, what grows now, and how it stands. */
+/** The open conversation: its newest events, its drafts and its state. */
 
 import { type ConversationInfo, type Cursor, type Event, type Item, Refused } from "@agentrt/client";
 import { batch, computed, signal } from "@preact/signals";
@@ -12,7 +12,7 @@ import { announceEvent } from "./telling";
 import { learn } from "./tools";
 
 const PAGE = 200;
-/** Milliseconds until it is asked for again, where someone else has it open, and where the server failed. */
+/** Milliseconds until the next attempt, while it is open elsewhere, and after an error of the server. */
 const LOCKED = 1500;
 const FAILED = 3000;
 
@@ -22,7 +22,7 @@ const TELLING = ["ContextResolved", "ConsentGiven", "ContextChanged", "SystemPro
 export class Open {
   readonly info = signal<ConversationInfo | null>(null);
   readonly missing = signal(false);
-  /** Whether someone else has it open, such as the conversation that it works for: it comes once that is over. */
+  /** Whether it is open elsewhere, for example in its parent: it is loaded once it is free. */
   readonly locked = signal(false);
   readonly loading = signal(true);
   readonly loadingOlder = signal(false);
@@ -35,7 +35,7 @@ export class Open {
   readonly waiting = computed(() => (this.version.value, this.transcript.waiting));
   readonly inputs = computed(() => (this.version.value, this.transcript.inputs));
 
-  /** Those that are loaded: they follow on one another without a gap, up to the newest. */
+  /** The loaded events, without a gap, up to the newest. */
   events: Event[] = [];
   transcript = new Transcript();
   readonly drafts = new Drafts();

@@ -17,7 +17,7 @@ export interface Past {
   state: StateInfo | null;
 }
 
-/** null: what is shown is now. */
+/** null: the present is shown. */
 export const past = signal<Past | null>(null);
 
 let asked = 0;

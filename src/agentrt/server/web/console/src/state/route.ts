@@ -1,4 +1,4 @@
-/** Which conversation the address names, and as of when: `#/ID?at=SEQ`. */
+/** The conversation in the address, and the event up to which it is shown: `#/ID?at=SEQ`. */
 
 import { signal } from "@preact/signals";
 

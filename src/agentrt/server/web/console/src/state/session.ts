@@ -1,4 +1,4 @@
-/** The server that this page came from, and the key that it is asked with. */
+/** The server of this page, and the key for its requests. */
 
 import { allows, type Connection, type Operation, Refused, Rest, type Scope, type ServerInfo, Stream } from "@agentrt/client";
 import { effect, signal } from "@preact/signals";
@@ -7,12 +7,12 @@ import { dialog, over, toast } from "./ui";
 
 const KEY = "agentrt.key";
 
-/** The API key, or the server's token; it is kept as long as this tab, and sent in a header only. */
+/** The API key, or the server's token. It is kept until the tab is closed, and sent only in a header. */
 export const key = signal<string | null>(sessionStorage.getItem(KEY));
 
 const TOKEN = "#token=";
 
-/** Take the token out of the address that the server shows when it starts: nobody should copy it with a link. */
+/** Take the token out of the address that the server prints at start, so that nobody copies it with a link. */
 function takeToken(): void {
   if (!location.hash.startsWith(TOKEN)) return;
   key.value = decodeURIComponent(location.hash.slice(TOKEN.length));
@@ -36,7 +36,7 @@ export const stream = new Stream({
   denied: () => askForKey(),
 });
 
-/** What the server says of itself, and of what this key may do; null until it has answered. */
+/** Facts about the server and the scopes of this key; null until it has answered. */
 export const server = signal<ServerInfo | null>(null);
 
 export async function introduce(): Promise<void> {
@@ -49,7 +49,7 @@ export async function introduce(): Promise<void> {
   }
 }
 
-/** Whether the key allows this; until the server has said what it does, all is offered. */
+/** Whether the key allows this. Everything is offered until the server has answered. */
 export function may(wanted: Operation | { scope: Scope }): boolean {
   return server.value === null || allows(server.value.scopes, wanted);
 }
@@ -67,7 +67,7 @@ export function askForKey(): void {
   dialog.value = { name: "key" };
 }
 
-/** Do something with the server; what it refuses is said, and undefined comes back. */
+/** Make a request. A failure is shown in a toast, and undefined is returned. */
 export async function attempt<T>(what: () => Promise<T>): Promise<T | undefined> {
   try {
     const done = await what();
@@ -87,11 +87,11 @@ export function explain(error: unknown): void {
 
 /** What went wrong, in a sentence. */
 export function reasonOf(error: unknown): string {
-  if (isLocked(error)) return "Another conversation, or another process, is at work on this one: try again once it rests";
+  if (isLocked(error)) return "Another conversation or process is using this one. Try again when it is free.";
   return error instanceof Refused ? capitalized(error.problem.detail || error.problem.title) : "The server does not answer";
 }
 
-/** Whether someone else has the conversation open, which passes. */
+/** Whether the conversation is open elsewhere, which passes. */
 export function isLocked(error: unknown): boolean {
   return error instanceof Refused && error.problem.status === 423;
 }

@@ -1,4 +1,4 @@
-/** What keys do, wherever the focus is but in a field. */
+/** Keyboard shortcuts, active unless a field has the focus. */
 
 import { shownOf } from "../model/tree";
 import { approve, askToReject, fork, interrupt, pause, run } from "./doing";
@@ -13,23 +13,23 @@ export const SHORTCUTS = [
   { keys: "n", what: "New conversation" },
   { keys: "/", what: "Filter the list" },
   { keys: "Ctrl K", what: "Search all conversations" },
-  { keys: "[ ]", what: "The conversation above, below" },
+  { keys: "[ ]", what: "Previous, next conversation" },
   { keys: "c", what: "Write a message" },
   { keys: "j k", what: "Next, previous entry" },
-  { keys: "o", what: "Unfold what is folded in an entry" },
-  { keys: "a", what: "Approve what waits" },
-  { keys: "r", what: "Reject what waits" },
+  { keys: "o", what: "Expand an entry" },
+  { keys: "a", what: "Approve all waiting actions" },
+  { keys: "r", what: "Reject all waiting actions" },
   { keys: "g", what: "Run" },
   { keys: "p", what: "Pause" },
   { keys: "x", what: "Interrupt" },
   { keys: "y", what: "Fork" },
   { keys: "h", what: "History" },
   { keys: "f", what: "Files of the workspace" },
-  { keys: "i", what: "Context: what the agent is told" },
+  { keys: "i", what: "Context of the agent" },
   { keys: "m", what: "MCP servers" },
   { keys: "e", what: "Details" },
   { keys: "s", what: "Settings" },
-  { keys: "t", what: "Light, dark or as the system" },
+  { keys: "t", what: "Theme: light, dark or system" },
   { keys: "?", what: "This help" },
 ] as const;
 
@@ -78,7 +78,7 @@ export function onKey(event: KeyboardEvent): void {
   does();
 }
 
-/** Escape closes what is open, the nearest first; whether there was something. */
+/** Escape closes what is open, the nearest first. Returns whether something was open. */
 function escape(event: KeyboardEvent): boolean {
   const target = event.target as Element | null;
   if (closeMenu()) return true;

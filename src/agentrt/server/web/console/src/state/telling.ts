@@ -1,4 +1,4 @@
-/** What a screen reader is told while a conversation goes on: what is said, what waits, and what went wrong. */
+/** Announcements for screen readers: messages, waiting actions and errors. */
 
 import type { Event } from "@agentrt/client";
 import { textOf } from "../model/content";

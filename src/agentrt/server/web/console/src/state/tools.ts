@@ -6,7 +6,7 @@ import type { Tool } from "../model/tools";
 
 export const tools = signal<ReadonlyMap<string, Tool>>(new Map());
 
-/** Take what events declare. */
+/** Learn the tools that events declare. */
 export function learn(events: Iterable<Event>): void {
   for (const event of events)
     if (event.type === "SystemPromptEvent") tools.value = new Map([...tools.value, ...event.tools.map((tool) => [tool.name, tool] as const)]);

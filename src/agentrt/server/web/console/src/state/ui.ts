@@ -1,4 +1,4 @@
-/** What the page itself shows: dialogs, toasts, panels, the theme, and what screen readers are told. */
+/** The state of the page itself: dialogs, toasts, panels, the theme, and announcements for screen readers. */
 
 import { effect, signal } from "@preact/signals";
 
@@ -33,7 +33,7 @@ export function nextTheme(): void {
   theme.value = order[(order.indexOf(theme.value) + 1) % order.length]!;
 }
 
-/** What a toast is about, where it may be over before its time: the server does not answer, or something was refused. */
+/** The condition that a toast reports, if it may end early: the server does not answer, or something was refused. */
 export type About = "server" | "refusal";
 
 export interface Toast {
@@ -55,13 +55,13 @@ export function toast(text: string, tone: Toast["tone"] = "quiet", about?: About
   release(one.id);
 }
 
-/** Keep a toast for as long as somebody reads it. */
+/** Keep a toast while somebody reads it. */
 export function hold(id: number): void {
   clearTimeout(timers.get(id));
   timers.delete(id);
 }
 
-/** Let a toast go after its time, which begins now. */
+/** Dismiss a toast after its time, which begins now. */
 export function release(id: number): void {
   const one = toasts.peek().find((other) => other.id === id);
   hold(id);
@@ -73,7 +73,7 @@ export function dismiss(id: number): void {
   toasts.value = toasts.peek().filter((one) => one.id !== id);
 }
 
-/** What toasts of this kind say is over. */
+/** Dismiss the toasts about a condition that is over. */
 export function over(about: About): void {
   for (const one of toasts.peek()) if (one.about === about) dismiss(one.id);
 }
@@ -90,6 +90,6 @@ export async function copy(text: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     toast("Copied");
   } catch {
-    toast("The browser does not let this page copy", "danger");
+    toast("The browser blocks copying from this page", "danger");
   }
 }

@@ -29,7 +29,7 @@ interface Details {
   picture?: Extract<Content, { type: "blob" }>;
 }
 
-/** Whether what a call is about is a file. */
+/** Whether the tool works on files. */
 const ofFiles = (tool: Tool): boolean => tool.same?.argument === "path";
 
 function iconOf(tool: Tool, details: Details): IconName {
@@ -105,7 +105,7 @@ function Outcome({ entry, details }: { entry: ActionEntry; details: Details }) {
 
 function Body({ tool, entry, details, output }: { tool: Tool; entry: ActionEntry; details: Details; output: Draft | undefined }) {
   const result = entry.result;
-  if (entry.event.malformed) return <Terminal output={entry.event.malformed} label="What the model wrote" />;
+  if (entry.event.malformed) return <Terminal output={entry.event.malformed} label="Malformed tool call" />;
   if (result === undefined) {
     if (output?.output) return <Terminal output={output.output} label="Output so far" most={20} />;
     return entry.phase === "waiting" || entry.phase === "asked" ? <Proposed tool={tool} given={entry.arguments} /> : null;
@@ -113,7 +113,7 @@ function Body({ tool, entry, details, output }: { tool: Tool; entry: ActionEntry
   if (result.type === "UserRejectObservation") return <p class="rejection">{clean(result.rejection_reason ?? "Rejected by the user.")}</p>;
   if (result.type === "AgentErrorEvent") return <p class="rejection">{clean(result.error)}</p>;
   const path = String(entry.arguments.path ?? "");
-  if (details.diff) return <Diff diff={details.diff} label={`Changes of ${path}`} path={path} />;
+  if (details.diff) return <Diff diff={details.diff} label={`Changes to ${path}`} path={path} />;
   if (details.task_list) return <Plan tasks={details.task_list} />;
   if (tool.delegates && !result.is_error) return <Report text={textOf(result.content).replace(TRAILER, "")} />;
   return (
@@ -125,7 +125,7 @@ function Body({ tool, entry, details, output }: { tool: Tool; entry: ActionEntry
   );
 }
 
-/** What a tool returned; of the file at `path` where it looked at one. */
+/** The output of a tool; shown as the file at `path` if the tool read one. */
 function Output({ output, label, path }: { output: string; label: string; path?: string | undefined }) {
   const file = useMemo(() => (path === undefined ? null : unnumbered(output)), [output, path]);
   const language = useMemo(() => (path === undefined && output.length < 40_000 ? languageIn(output) : undefined), [output, path]);
@@ -134,10 +134,10 @@ function Output({ output, label, path }: { output: string; label: string; path?:
   return <Terminal output={output} label={label} most={path === undefined ? 14 : 6} />;
 }
 
-/** Names the conversation for the model; its card does for a person. */
+/** Tells the model the id of the conversation. A person sees its card instead. */
 const TRAILER = /\n*\[conversation [\w.-]+\]\s*$/;
 
-/** What a conversation that was delegated to reports. */
+/** The report of a delegated conversation. */
 function Report({ text }: { text: string }) {
   return (
     <div class="report">
@@ -146,7 +146,7 @@ function Report({ text }: { text: string }) {
   );
 }
 
-/** What an action that has not run yet would change. */
+/** The change that a waiting action would make. */
 function Proposed({ tool, given }: { tool: Tool; given: Record<string, unknown> }) {
   if (ofFiles(tool)) {
     const removed = typeof given.old_str === "string" ? given.old_str : "";
@@ -154,7 +154,7 @@ function Proposed({ tool, given }: { tool: Tool; given: Record<string, unknown> 
     const lines = (text: string, sign: string): string[] => (text === "" ? [] : text.split("\n").map((line) => sign + line));
     const rows = [...lines(removed, "-"), ...lines(added, "+")];
     const path = typeof given.path === "string" ? given.path : "";
-    return rows.length === 0 ? null : <Diff diff={["@@ -1 +1 @@", ...rows].join("\n")} label="What would change" path={path} />;
+    return rows.length === 0 ? null : <Diff diff={["@@ -1 +1 @@", ...rows].join("\n")} label="Proposed change" path={path} />;
   }
   if (tool.shell || tool.delegates) return null;
   const shown = JSON.stringify(given, null, 2);
@@ -211,7 +211,7 @@ export function ResultAlone({ event }: { event: Result }) {
   );
 }
 
-/** What a browser showed after a step, with its address. */
+/** The browser's picture after a step, with its address. */
 function Window({ picture, url }: { picture: Extract<Content, { type: "blob" }>; url: string }) {
   return (
     <figure class="window">
@@ -226,7 +226,7 @@ function detailsOf(result: Result | undefined): Details {
   return result.details as Details;
 }
 
-/** What the model sees of a result; of a command without the last line, which says what stands in the head. */
+/** The output that the model sees; without the last line of a command, which repeats what the head shows. */
 function outputOf(result: Extract<Result, { type: "ObservationEvent" }>): string {
   const blocks = result.content;
   const footer = blocks.length > 1 ? blocks.at(-1) : undefined;

@@ -27,7 +27,7 @@ export function App() {
     <>
       {open.value !== null && past.value === null ? (
         <a class="skip" href="#composer" onClick={skip}>
-          To the message field
+          Skip to the message field
         </a>
       ) : null}
       <div class="layout">
@@ -58,7 +58,7 @@ function Main() {
           <OpenDrawer />
         </div>
         <div class="empty-text">
-          <h1>{conversation === null ? "What should the agent do?" : "There is no such conversation"}</h1>
+          <h1>{conversation === null ? "What should the agent do?" : "Conversation not found"}</h1>
           {conversation === null ? null : <p>It was deleted, or it belongs to someone else.</p>}
           <Start />
         </div>

@@ -4,10 +4,10 @@ import { approve, askToReject } from "../state/doing";
 import { may } from "../state/session";
 import { Icon } from "./icons";
 
-/** How many of these are in view. */
+/** How many requests for approval are in view. */
 export const seen = signal(0);
 
-/** Asks for a person's word on actions; `why` says why he is asked. */
+/** Asks a person to approve actions; `why` is the reason. */
 export function Approval({ ids, why, detail }: { ids: string[]; why: string; detail?: string | undefined }) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -24,12 +24,12 @@ export function Approval({ ids, why, detail }: { ids: string[]; why: string; det
     };
   }, []);
   return (
-    <div class="approval" ref={place} role="group" aria-label="Your word is needed">
+    <div class="approval" ref={place} role="group" aria-label="Waiting for your approval">
       <p class="approval-why">
-        You are asked {why}
+        Approval needed {why}
         {detail ? <span class="quiet"> — {detail}</span> : null}
       </p>
-      {may("confirm") ? <Buttons ids={ids} /> : <p class="quiet">This key may not answer: it needs the scope “approve”.</p>}
+      {may("confirm") ? <Buttons ids={ids} /> : <p class="quiet">This key cannot approve actions: that needs the scope “approve”.</p>}
     </div>
   );
 }

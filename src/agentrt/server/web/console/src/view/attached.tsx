@@ -8,14 +8,14 @@ import type { Open } from "../state/open";
 import { rest } from "../state/session";
 import { Icon } from "./icons";
 
-/** What goes along with the next message: images as they are seen, other files by name. */
+/** The attachments of the next message: images as previews, other files by name. */
 export function Attached({ id, conversation }: { id: string; conversation?: Open }) {
   const attached = attachedTo(id);
   if (attached.length === 0) return null;
   const files = attached.filter((one) => one.file !== undefined).length;
   return (
     <div class="attached">
-      <ul aria-label="Attached">
+      <ul aria-label="Attachments">
         {attached.map(({ key, name, size, url }) => (
           <li key={key} class={url ? "attached-image" : "attached-file"}>
             {url ? <img src={url} alt={clean(name)} /> : <Icon name="files" size={15} />}
@@ -30,13 +30,13 @@ export function Attached({ id, conversation }: { id: string; conversation?: Open
           </li>
         ))}
       </ul>
-      {files > 0 ? <p class="quiet">{files === 1 ? "The file goes" : "The files go"} into “{UPLOADS}” in the workspace, and the message names {files === 1 ? "it" : "them"}.</p> : null}
+      {files > 0 ? <p class="quiet">{files === 1 ? "The file" : "The files"} will be saved in “{UPLOADS}” in the workspace, and the message names {files === 1 ? "it" : "them"}.</p> : null}
       {conversation && attached.some((one) => one.url !== undefined) ? <Blind conversation={conversation} /> : null}
     </div>
   );
 }
 
-/** Says where the model that answers sees no images. */
+/** Says if the model cannot see images. */
 function Blind({ conversation }: { conversation: Open }) {
   const [known, setKnown] = useState<KnownModel | null>(null);
   const model = conversation.info.value?.model;
@@ -50,7 +50,7 @@ function Blind({ conversation }: { conversation: Open }) {
   if (known === null || known.vision) return null;
   return (
     <p class="attached-blind" role="status">
-      {clean(known.model)} sees no images. It is told that there is one, and no more.
+      {clean(known.model)} cannot see images. It is only told that there is one.
     </p>
   );
 }

@@ -9,7 +9,7 @@ import { Approval } from "./approval";
 import { RiskBadge, StatusDot } from "./badges";
 import { Icon } from "./icons";
 
-/** The conversations that do what was delegated: how each stands, what waits in it, and the way to it. */
+/** The delegated conversations of an action: status, waiting actions and a link. */
 export function Children({ children, past }: { children: Child[]; past: boolean }) {
   return (
     <>
@@ -47,7 +47,7 @@ function Card({ child, past }: { child: Child; past: boolean }) {
             </code>
             {action.risk ? <RiskBadge risk={action.risk} /> : null}
           </div>
-          {past ? null : <Approval ids={[action.action_id]} why="by a conversation that works for this one" />}
+          {past ? null : <Approval ids={[action.action_id]} why="in a delegated conversation" />}
         </div>
       ))}
     </div>

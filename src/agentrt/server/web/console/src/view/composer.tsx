@@ -10,10 +10,10 @@ import { AttachButton, Attached } from "./attached";
 import { filesOf } from "./dropping";
 import { Icon } from "./icons";
 
-/** Whether files are held above the conversation. */
+/** Whether files are dragged over the conversation. */
 export const hovered = signal(false);
 
-/** What was typed and not sent, by conversation. */
+/** Unsent text, by conversation. */
 const typed = signal<Record<string, string>>({});
 
 export function Composer({ conversation }: { conversation: Open }) {
@@ -66,7 +66,7 @@ export function Composer({ conversation }: { conversation: Open }) {
   };
 
   if (past.value !== null) return null;
-  if (!may("message")) return <p class="hint">This key may look on, and not steer: that needs the scope “steer”.</p>;
+  if (!may("message")) return <p class="hint">This key cannot send messages: that needs the scope “steer”.</p>;
   return (
     <form
       class={`composer ${hovered.value ? "drop-over" : ""}`}
@@ -82,7 +82,7 @@ export function Composer({ conversation }: { conversation: Open }) {
         ref={area}
         rows={1}
         value={text}
-        placeholder={working ? "Say something while it works" : "What should the agent do?"}
+        placeholder={working ? "Send a message while the agent works" : "What should the agent do?"}
         aria-label="Message to the agent"
         aria-describedby="composer-hint"
         onInput={(event) => keep(event.currentTarget.value)}
@@ -92,13 +92,13 @@ export function Composer({ conversation }: { conversation: Open }) {
       <div class="composer-row">
         {may("write_file") ? <AttachButton id={id} /> : null}
         <span id="composer-hint" class="quiet hint-keys">
-          <kbd>Enter</kbd> sends, <kbd>Shift</kbd> <kbd>Enter</kbd> is a new line
+          <kbd>Enter</kbd> sends, <kbd>Shift</kbd> <kbd>Enter</kbd> starts a new line
         </span>
         {working ? (
-          <select aria-label="While it works" value={busy} onChange={(event) => setBusy(event.currentTarget.value as Busy | "")}>
+          <select aria-label="When the message is delivered" value={busy} onChange={(event) => setBusy(event.currentTarget.value as Busy | "")}>
             <option value="">after this step</option>
-            <option value="steer">cut the model call</option>
-            <option value="interrupt">cut all that runs</option>
+            <option value="steer">interrupt the model call</option>
+            <option value="interrupt">interrupt everything</option>
           </select>
         ) : (
           <button type="button" class="link" disabled={empty || sending} onClick={() => void send(false)} title="Alt+Enter">

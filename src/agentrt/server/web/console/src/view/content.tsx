@@ -22,8 +22,8 @@ export function Attachments({ content }: { content: Content[] }) {
 function Attachment({ block }: { block: Content }) {
   if (block.type === "image" && /^data:image\/(png|jpeg|gif|webp|bmp);/.test(block.url)) return <Picture url={block.url} name="image" />;
   if (block.type === "image") {
-    const shown = block.url.startsWith("data:") ? "an image of a kind that is not shown" : block.url;
-    return <p class="attachment">Image, not loaded: {shown}</p>;
+    const shown = block.url.startsWith("data:") ? "unsupported image type" : block.url;
+    return <p class="attachment">Image not loaded: {shown}</p>;
   }
   if (block.type === "file") {
     return (
@@ -41,7 +41,7 @@ function Attachment({ block }: { block: Content }) {
 function Picture({ url, name }: { url: string; name: string }) {
   const [large, setLarge] = useState(false);
   return (
-    <button type="button" class={`picture ${large ? "large" : ""}`} aria-label={large ? `Make ${name} smaller` : `Make ${name} larger`} onClick={() => setLarge(!large)}>
+    <button type="button" class={`picture ${large ? "large" : ""}`} aria-label={large ? `Shrink ${name}` : `Enlarge ${name}`} onClick={() => setLarge(!large)}>
       <img src={url} alt={name} loading="lazy" />
     </button>
   );
@@ -63,7 +63,7 @@ function Blob({ sha256, size, kind, name }: { sha256: string; size: number; kind
   useEffect(() => {
     if (image) void load().then(setUrl, () => setFailed(true));
   }, [sha256]);
-  const named = name || (image ? "image" : "the whole output");
+  const named = name || (image ? "image" : "full output");
   if (image && url !== null) return <Picture url={url} name={named} />;
   const download = async (): Promise<void> => {
     const link = document.createElement("a");

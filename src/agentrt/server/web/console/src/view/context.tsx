@@ -7,13 +7,13 @@ import { condense, control } from "../state/doing";
 import type { Open } from "../state/open";
 import { may, rest } from "../state/session";
 
-/** What the agent is told besides its task, and what waits for a person's word before it runs. */
+/** The agent’s context besides its task, and the programs that wait for approval. */
 export function Context({ conversation }: { conversation: Open }) {
   const told = conversation.told.value;
   return (
     <div class="context">
       <Window conversation={conversation} />
-      {told === NOTHING || told.sources.length + told.problems.length === 0 ? <p class="hint">It is told nothing but its task and the facts of its place.</p> : <Sources told={told} />}
+      {told === NOTHING || told.sources.length + told.problems.length === 0 ? <p class="hint">No additional context: the agent gets only its task and facts about its environment.</p> : <Sources told={told} />}
       <Tools told={told} />
     </div>
   );
@@ -33,10 +33,10 @@ function Window({ conversation }: { conversation: Open }) {
   }, [conversation, seq]);
   if (usage === null || usage.parts.length === 0) return null;
   return (
-    <section aria-label="In the window">
-      <h3>In the window</h3>
+    <section aria-label="Context window">
+      <h3>Context window</h3>
       <p class="hint">{fullness(usage)}.</p>
-      {usage.window > 0 ? <meter min={0} max={usage.window} high={usage.max_tokens ?? usage.window} value={usage.tokens} aria-label="How full it is" /> : null}
+      {usage.window > 0 ? <meter min={0} max={usage.window} high={usage.max_tokens ?? usage.window} value={usage.tokens} aria-label="Context window used" /> : null}
       <table>
         <tbody>
           {usage.parts.map((part) => (
@@ -50,7 +50,7 @@ function Window({ conversation }: { conversation: Open }) {
       <p class="hint">{bounds(usage)}.</p>
       {may("condense") ? (
         <button type="button" onClick={() => void condense()}>
-          Sum it up now
+          Summarize now
         </button>
       ) : null}
     </section>
@@ -83,7 +83,7 @@ function Sources({ told }: { told: Told }) {
   );
 }
 
-/** What it can do, and who brings that. */
+/** The tools of the agent, by their source. */
 function Tools({ told }: { told: Told }) {
   const sources = toolsOf(told);
   if (sources.length === 0) return null;
@@ -97,7 +97,7 @@ function Tools({ told }: { told: Told }) {
             {tools.map((tool) => (
               <li key={tool.name}>
                 <strong>{clean(labelOf(tool))}</strong>
-                <span class="context-facts">{clean([tool.name, tool.annotations?.read_only ? "reads only" : "", tool.changed ? "says something else than at first" : ""].filter(Boolean).join(" · "))}</span>
+                <span class="context-facts">{clean([tool.name, tool.annotations?.read_only ? "read-only" : "", tool.changed ? "changed since first seen" : ""].filter(Boolean).join(" · "))}</span>
                 <span>{clean(briefOf(tool))}</span>
               </li>
             ))}
@@ -124,8 +124,8 @@ function One({ source, told }: { source: Source; told: Told }) {
 function Unagreed({ offer }: { offer: Offer }) {
   const agree: Control = { type: "agree", digest: offer.digest };
   return (
-    <section class="context-offer" aria-label="Programs that do not run yet">
-      <h3>{clean(offer.name)} brings programs that do not run yet</h3>
+    <section class="context-offer" aria-label="Programs waiting for approval">
+      <h3>{clean(offer.name)}: these programs need approval to run</h3>
       <ul>
         {(offer.hooks ?? []).map((hook) => (
           <li key={`${hook.event} ${hook.command ?? hook.prompt ?? hook.agent ?? ""}`}>
@@ -147,10 +147,10 @@ function Unagreed({ offer }: { offer: Offer }) {
       </ul>
       {may("agree") ? (
         <button type="button" onClick={() => void control(agree)}>
-          Have them run from now on
+          Allow these programs
         </button>
       ) : (
-        <p class="hint">An admin's key can agree to them.</p>
+        <p class="hint">Only an admin key can allow these programs.</p>
       )}
     </section>
   );

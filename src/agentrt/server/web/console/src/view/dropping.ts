@@ -16,7 +16,7 @@ interface Dropping {
   onDrop: (event: DragEvent) => void;
 }
 
-/** What has an element take files that are dropped on it; `over` is told whether some are above it. */
+/** The event handlers of an element that accepts dropped files; `over` is called with whether files are above it. */
 export function dropping(over: (now: boolean) => void, take: ((files: File[]) => void) | null): Dropping {
   return {
     onDragOver: (event) => {

@@ -93,12 +93,12 @@ function Message({ entry }: { entry: MessageEntry }) {
       {event.reasoning ? <Thought text={event.reasoning} /> : null}
       <Markdown text={text} />
       <Attachments content={event.content} />
-      {event.partial ? <p class="quiet">— cut here by an interrupt</p> : null}
+      {event.partial ? <p class="quiet">— interrupted here</p> : null}
     </div>
   );
 }
 
-/** One whose action is not loaded. */
+/** A delegated conversation whose action is not loaded. */
 function Delegated({ entry, past }: { entry: ChildEntry; past: boolean }) {
   return (
     <div class="action">
@@ -125,7 +125,7 @@ function Notice({ entry }: { entry: NoticeEntry }) {
   );
 }
 
-/** Opens to the summary, and to what it stands for. */
+/** Opens to the summary, and to the entries that it replaced. */
 function Condensed({ entry }: { entry: CondensationEntry }) {
   const { event, replaced } = entry;
   return (
@@ -134,7 +134,7 @@ function Condensed({ entry }: { entry: CondensationEntry }) {
       {event.problem ? <p class="tone-warning">{clean(event.problem)}</p> : null}
       {event.summary ? <Markdown text={event.summary} /> : null}
       {replaced.length > 0 ? (
-        <ol aria-label="What it stands for">
+        <ol aria-label="Replaced entries">
           {replaced.map((one) => (
             <li key={one.key}>
               <button type="button" class="link" onClick={() => jumpTo(one.seq)}>
@@ -193,7 +193,7 @@ function plainOf(entry: Entry): string {
 function labelOf(entry: Entry): string {
   switch (entry.kind) {
     case "message":
-      return entry.event.source === "user" ? "You" : entry.event.source === "agent" ? "Agent" : "Told to the agent";
+      return entry.event.source === "user" ? "You" : entry.event.source === "agent" ? "Agent" : "System message";
     case "thought":
       return "Agent";
     case "action":
@@ -205,7 +205,7 @@ function labelOf(entry: Entry): string {
     case "notice":
       return "Notice";
     case "condensation":
-      return "Summed up";
+      return "Summary";
     case "abandoned":
       return "Left behind by a rewind";
   }

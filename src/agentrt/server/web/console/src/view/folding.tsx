@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { count } from "../model/words";
 
-/** The first and last of many lines, until all are asked for. */
+/** The first and last of many lines, until the user wants all. */
 export function Folding<T>({ lines, most, children }: { lines: T[]; most: number; children: (line: T, at: number) => ComponentChildren }) {
   const [whole, setWhole] = useState(false);
   if (whole || lines.length <= most + 2) {

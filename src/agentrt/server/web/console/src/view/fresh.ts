@@ -1,10 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { reasonOf } from "../state/session";
 
-/** Milliseconds that something stands still before it is asked for. */
+/** Milliseconds without a change before a request is made. */
 const PAUSE = 250;
 
-/** What the server says now, asked again when one of `when` has changed; and why there is nothing. */
+/** The answer to a request, which is repeated when one of `when` has changed, or the reason why there is none. */
 export function useFresh<T>(ask: () => Promise<T>, when: readonly unknown[]): { found: T | null; problem: string } {
   const [found, setFound] = useState<T | null>(null);
   const [problem, setProblem] = useState("");

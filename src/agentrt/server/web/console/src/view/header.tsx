@@ -21,7 +21,7 @@ export function Header({ conversation }: { conversation: Open }) {
       <div class="header-title">
         {info?.delegated_by ? (
           <a class="header-parent" href={linkTo(info.delegated_by)}>
-            <Icon name="left" size={13} /> For {clean(nameOf(info.delegated_by))}
+            <Icon name="left" size={13} /> Delegated by {clean(nameOf(info.delegated_by))}
           </a>
         ) : null}
         <h1>
@@ -43,7 +43,7 @@ export function Header({ conversation }: { conversation: Open }) {
           ) : null}
         </p>
       </div>
-      <div class="header-actions" role="group" aria-label="Steer">
+      <div class="header-actions" role="group" aria-label="Run controls">
         {!may("run") ? null : working ? (
           <>
             <IconButton icon="pause" label="Pause" keys="p" onClick={() => void pause()} text />
@@ -79,7 +79,7 @@ function toggling(name: Panel): Pick<PanelButton, "shown" | "toggle"> {
   return { shown: () => panel.value === name, toggle: () => (panel.value = panel.value === name ? "none" : name) };
 }
 
-/** Buttons of their own where there is room, else in the menu. */
+/** Buttons if there is room, else items of the menu. */
 const PANELS: PanelButton[] = [
   { icon: "history", label: "History", keys: "h", shown: () => historyShown.value, toggle: () => (historyShown.value = !historyShown.value) },
   { icon: "files", label: "Files", keys: "f", ...toggling("files") },
@@ -103,7 +103,7 @@ function More({ conversation }: { conversation: Open }) {
         ))}
         {may("fork") ? <Steering /> : null}
         <button type="button" onClick={() => void copy(conversation.id)}>
-          Copy the id
+          Copy ID
         </button>
         {may("delete_conversation") ? (
           <button type="button" class="danger" onClick={askToDelete}>
@@ -128,10 +128,10 @@ function Steering() {
         Rename…
       </button>
       <button type="button" onClick={() => void control({ type: "generate_title" })}>
-        Have a model name it
+        Generate title
       </button>
       <button type="button" onClick={() => void condense()}>
-        Sum up what was said
+        Summarize conversation
       </button>
     </>
   );

@@ -17,7 +17,7 @@ export function History({ conversation }: { conversation: Open }) {
   return (
     <section class={`history ${at === null ? "" : "in-past"}`} aria-label="History">
       <div class="history-slide">
-        <IconButton icon="left" label="One event back" onClick={() => move(place - 1)} disabled={place <= 1} />
+        <IconButton icon="left" label="Previous event" onClick={() => move(place - 1)} disabled={place <= 1} />
         <input
           type="range"
           min={1}
@@ -27,11 +27,11 @@ export function History({ conversation }: { conversation: Open }) {
           aria-valuetext={`event ${place} of ${newest}`}
           onInput={(event) => move(Number(event.currentTarget.value))}
         />
-        <IconButton icon="right" label="One event on" onClick={() => move(place + 1)} disabled={at === null} />
+        <IconButton icon="right" label="Next event" onClick={() => move(place + 1)} disabled={at === null} />
         <output class="history-place">
           {place} / {newest}
         </output>
-        {at === null ? <IconButton icon="close" label="Close the history" onClick={() => (historyShown.value = false)} /> : null}
+        {at === null ? <IconButton icon="close" label="Close history" onClick={() => (historyShown.value = false)} /> : null}
       </div>
       {at === null ? null : (
         <div class="history-actions">

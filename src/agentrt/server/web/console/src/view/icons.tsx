@@ -76,7 +76,7 @@ interface ButtonProps {
   id?: string;
 }
 
-/** A button with an icon, named for those who do not see it; `keys` is its shortcut. */
+/** A button with an icon and an accessible name; `keys` is its shortcut. */
 export function IconButton({ icon, label, onClick, keys, pressed, expanded, disabled, text, class: look = "", id }: ButtonProps) {
   return (
     <button

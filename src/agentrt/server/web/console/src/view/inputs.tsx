@@ -27,7 +27,7 @@ function Question({ asked }: { asked: EventOf<"InputRequested"> }) {
     answer("accept");
   };
   return (
-    <form class="question" aria-label="A tool asks you" onSubmit={send}>
+    <form class="question" aria-label="Question from a tool" onSubmit={send}>
       <p>
         {asked.asks ? <strong>{clean(asked.asks)} asks: </strong> : null}
         {clean(asked.message)}
@@ -52,7 +52,7 @@ function Question({ asked }: { asked: EventOf<"InputRequested"> }) {
           </button>
         </div>
       ) : (
-        <p class="hint">A key with the scope approve can answer.</p>
+        <p class="hint">This key cannot answer: that needs the scope “approve”.</p>
       )}
     </form>
   );

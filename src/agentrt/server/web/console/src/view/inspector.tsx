@@ -36,16 +36,16 @@ function Details({ conversation }: { conversation: Open }) {
     ["Model", info.model ?? ""],
     ["Workspace", info.workspace ?? ""],
     ["Cost", info.cost === 0 && info.unpriced > 0 ? "price unknown" : `$${info.cost.toFixed(6)}`],
-    ["Unpriced calls", info.unpriced > 0 ? info.unpriced.toLocaleString("en") : ""],
+    ["Calls without a price", info.unpriced > 0 ? info.unpriced.toLocaleString("en") : ""],
     ["Tokens in", info.prompt_tokens.toLocaleString("en")],
     ["Tokens out", info.completion_tokens.toLocaleString("en")],
     ["Events", (info.cursor.seq ?? 0).toLocaleString("en")],
-    ["Begun", info.created ? day(info.created) : ""],
+    ["Started", info.created ? day(info.created) : ""],
     ["Last event", info.updated ? day(info.updated) : ""],
     ["Owner", info.owner ?? ""],
     ["Tags", Object.entries(info.tags).map(([name, value]) => `${name}=${value}`).join(", ")],
     ["Error", info.error ? `${info.error.code}: ${info.error.detail}` : ""],
-    ["Id", info.id],
+    ["ID", info.id],
   ];
   return (
     <dl class="details">

@@ -6,7 +6,7 @@ import { StatusDot } from "./badges";
 import { OpenDrawer } from "./header";
 import { nameOf } from "./names";
 
-/** In place of a conversation that someone else has open. It comes by itself. */
+/** Replaces a conversation that is open elsewhere, until it is free. */
 export function LockedPage({ conversation }: { conversation: Open }) {
   const info = list.items.value?.find((one) => one.id === conversation.id);
   const parent = info?.delegated_by ?? null;
@@ -20,8 +20,8 @@ export function LockedPage({ conversation }: { conversation: Open }) {
         {info ? <StatusDot status={info.status} word /> : null}
         <p>
           {parent === null
-            ? "Another process is at work on it. It is shown here as soon as that is over."
-            : "It is at work for another conversation. It is shown here as soon as it rests; what is waiting for your answer is asked over there."}
+            ? "Another process is using this conversation. It appears here as soon as it is free."
+            : "This conversation is working for another one. It appears here as soon as it is free. Approve its actions in the other conversation."}
         </p>
         {parent === null ? null : (
           <a class="button" href={linkTo(parent)}>
@@ -33,12 +33,12 @@ export function LockedPage({ conversation }: { conversation: Open }) {
   );
 }
 
-/** Above the composer while someone else has it open again. */
+/** Above the composer while the conversation is open elsewhere. */
 export function Locked({ conversation }: { conversation: Open }) {
   if (!conversation.locked.value) return null;
   return (
     <p class="locked" role="status">
-      Someone else is at work on it: what happens is shown as soon as that is over.
+      This conversation is in use elsewhere. New events appear here as soon as it is free.
     </p>
   );
 }

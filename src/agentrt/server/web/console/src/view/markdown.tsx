@@ -59,7 +59,7 @@ export function render(text: string): DocumentFragment {
   });
 }
 
-/** Markdown; one that is `growing` is plain until it is all there. */
+/** Markdown. While it is `growing`, code is not coloured. */
 export function Markdown({ text, growing = false }: { text: string; growing?: boolean }) {
   const place = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {

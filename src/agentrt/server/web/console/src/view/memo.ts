@@ -1,6 +1,6 @@
 import { Component, type ComponentChildren, type FunctionComponent, h } from "preact";
 
-/** A component that is drawn again only when one of its properties is another. */
+/** A component that is drawn again only when one of its properties has changed. */
 export function memo<P extends object>(inner: FunctionComponent<P>): FunctionComponent<P> {
   class Memo extends Component<P> {
     override shouldComponentUpdate(next: P): boolean {

@@ -5,7 +5,7 @@ import { clean } from "../model/words";
 import * as list from "../state/list";
 import { may, rest, server } from "../state/session";
 
-/** Milliseconds that somebody does not type before models are looked for. */
+/** Milliseconds without typing before models are searched. */
 const PAUSE = 150;
 
 interface PickerProps {
@@ -17,7 +17,7 @@ interface PickerProps {
   onChoose: (offered: Offered) => void;
 }
 
-/** A field for the name of a model, with a list of those that there are: it shows while the field is used. */
+/** A field for the name of a model, with a list of suggestions while the field is used. */
 export function ModelPicker({ id, value, placeholder, required = false, onType, onChoose }: PickerProps) {
   const [shown, setShown] = useState(false);
   const [typed, setTyped] = useState("");
@@ -77,7 +77,7 @@ export function ModelPicker({ id, value, placeholder, required = false, onType, 
       />
       <div class="picker-pop" hidden={!shown || flat.length === 0}>
         <Offers id={id} offers={offers} active={active} choose={choose} />
-        {found?.truncated ? <p class="quiet picker-more">There are more: type a part of the name.</p> : null}
+        {found?.truncated ? <p class="quiet picker-more">There are more models: type part of a name.</p> : null}
       </div>
     </div>
   );
@@ -86,7 +86,7 @@ export function ModelPicker({ id, value, placeholder, required = false, onType, 
 function Offers({ id, offers, active, choose }: { id: string; offers: Offer[]; active: number; choose: (offered: Offered) => void }) {
   let at = 0;
   return (
-    <div id={`${id}-list`} class="picker-list" role="listbox" aria-label="To choose from">
+    <div id={`${id}-list`} class="picker-list" role="listbox" aria-label="Suggestions">
       {offers.map(([title, items]) => (
         <div key={title} role="group" aria-label={title}>
           <p class="picker-title" aria-hidden="true">
@@ -115,7 +115,7 @@ function Offers({ id, offers, active, choose }: { id: string; offers: Offer[]; a
   );
 }
 
-/** The models for some words, once nobody types any more; null until they are there, and where the key does not allow it. */
+/** The models that match a query, searched after a pause in typing; null until they are loaded, or if the key does not allow it. */
 function useModels(query: string, wanted: boolean): ModelList | null {
   const [found, setFound] = useState<ModelList | null>(null);
   useEffect(() => {
@@ -130,7 +130,7 @@ function useModels(query: string, wanted: boolean): ModelList | null {
   return found;
 }
 
-/** What the model of that name costs; "" while that is not known. */
+/** The price of the model with that name; "" until it is known. */
 export function usePrice(model: string, known: KnownModel | undefined): string {
   const [found, setFound] = useState<KnownModel | null>(null);
   useEffect(() => {

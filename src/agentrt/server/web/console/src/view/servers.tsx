@@ -7,13 +7,13 @@ import { may, reasonOf, rest } from "../state/session";
 import { now, toast } from "../state/ui";
 import { useFresh } from "./fresh";
 
-/** The MCP servers of a conversation: how they stand, their tools and their log. */
+/** The MCP servers of a conversation: status, tools and log. */
 export function Servers({ conversation }: { conversation: Open }) {
   const [asked, setAsked] = useState(0);
   const { found, problem } = useFresh(() => rest.servers(conversation.id), [conversation, conversation.info.value?.cursor.seq, asked, now.value]);
   if (problem) return <p class="hint">{problem}</p>;
   if (found === null) return <p class="hint">Loading…</p>;
-  if (found.items.length === 0) return <p class="hint">Its agent has no MCP servers.</p>;
+  if (found.items.length === 0) return <p class="hint">The agent has no MCP servers.</p>;
   return (
     <div class="context">
       {found.items.map((server) => (
@@ -52,7 +52,7 @@ function One({ server, conversation, done }: { server: ServerStatus; conversatio
           ))}
         {isWeb(login) && server.standing === "down" ? (
           <a href={login} target="_blank" rel="noopener noreferrer">
-            Open the page of {clean(server.name)} to log in
+            Open the login page of {clean(server.name)}
           </a>
         ) : null}
       </div>

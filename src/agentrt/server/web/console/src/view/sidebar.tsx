@@ -83,7 +83,7 @@ function Conversations() {
   if (items === null) return <p class="hint">Loading…</p>;
   if (items.length === 0) {
     const filtered = list.query.value !== "" || list.status.value !== "";
-    return <p class="hint">{list.failed.value ? "The list could not be read." : filtered ? "None fits." : "No conversations yet."}</p>;
+    return <p class="hint">{list.failed.value ? "The list could not be loaded." : filtered ? "No matches." : "No conversations yet."}</p>;
   }
   return (
     <ul class="conversations">
@@ -101,7 +101,7 @@ function Conversations() {
   );
 }
 
-/** A conversation, with those that work for it below. */
+/** A conversation, with its delegated conversations below. */
 function Item({ branch }: { branch: Branch }) {
   const { info, children } = branch;
   const current = route.value.id === info.id;
@@ -143,7 +143,7 @@ function Item({ branch }: { branch: Branch }) {
   );
 }
 
-/** Shows and hides what is below; while that is hidden, it says what is urgent there. */
+/** Shows and hides the delegated conversations. While they are hidden, it shows what is urgent there. */
 function Unfold({ branch, unfolded, under }: { branch: Branch; unfolded: boolean; under: string }) {
   const { info, children } = branch;
   const urgent = unfolded ? undefined : (["waiting_for_confirmation", "running"] as const).find((status) => stands(branch, status));
@@ -167,7 +167,7 @@ function stands(branch: Branch, status: Status): boolean {
   return [...below(branch)].some(({ info }) => info.status === status);
 }
 
-const THEMES = { auto: "as the system", light: "light", dark: "dark" };
+const THEMES = { auto: "system", light: "light", dark: "dark" };
 const CONNECTIONS = { connecting: "Connecting…", open: "Live", waiting: "Reconnecting…", closed: "" };
 
 function Foot() {
@@ -178,7 +178,7 @@ function Foot() {
         {CONNECTIONS[connection.value]}
       </span>
       {key.value === null ? null : <IconButton icon="key" label="Change the API key" onClick={() => (dialog.value = { name: "key" })} />}
-      <IconButton icon="bell" label="Notify me when I am asked" pressed={notifying.value} onClick={() => void toggleNotifying()} />
+      <IconButton icon="bell" label="Notify me when an agent needs me" pressed={notifying.value} onClick={() => void toggleNotifying()} />
       <IconButton icon={icon} label={`Theme: ${THEMES[theme.value]}`} keys="t" onClick={nextTheme} />
       <IconButton icon="help" label="Keyboard shortcuts" keys="?" onClick={() => (dialog.value = { name: "help" })} />
     </div>

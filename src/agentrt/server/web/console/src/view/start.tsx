@@ -9,16 +9,16 @@ import { AttachButton, Attached } from "./attached";
 import { dropping, filesOf } from "./dropping";
 import { Icon } from "./icons";
 
-/** Under which what is attached to the first message is kept. */
+/** The key of the attachments of the first message. */
 const NEW = "";
 
-/** Where no conversation is open: begin one, with the server's own agent where there is one. */
+/** Starts a conversation when none is open, with the server's own agent if there is one. */
 export function Start() {
   if (!may("create_conversation")) return <p>Choose a conversation.</p>;
   if (server.value?.agent) return <Task model={server.value.model ?? ""} />;
   return (
     <>
-      <p>Choose a conversation, or begin one.</p>
+      <p>Choose a conversation or start a new one.</p>
       <button type="button" class="button primary" onClick={() => (dialog.value = { name: "new" })}>
         <Icon name="plus" size={16} /> New conversation
       </button>
@@ -63,7 +63,7 @@ function Task({ model }: { model: string }) {
         rows={3}
         value={task}
         aria-label="What should the agent do?"
-        placeholder="The task, and how you know that it is done"
+        placeholder="Describe the task and how you know it is done"
         onInput={(event) => setTask(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -81,7 +81,7 @@ function Task({ model }: { model: string }) {
         {files ? <AttachButton id={NEW} /> : null}
         <span class="quiet">{model}</span>
         <button type="button" class="link" onClick={() => (dialog.value = { name: "new" })}>
-          More choices
+          More options
         </button>
         <button type="submit" class="button primary" disabled={empty || busy}>
           Start

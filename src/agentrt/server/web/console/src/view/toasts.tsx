@@ -1,7 +1,7 @@
 import { dismiss, hold, release, toasts } from "../state/ui";
 import { Icon } from "./icons";
 
-/** What is said in passing; within a dialog where one is open, since all else is behind it. */
+/** Short notices. They are inside the dialog if one is open, since everything else is behind it. */
 export function Toasts() {
   return (
     <div class="toasts" role="status">

@@ -29,10 +29,10 @@ export function TranscriptView({ conversation }: { conversation: Open }) {
             <p class="older">
               {then === null ? (
                 <button type="button" class="link" onClick={() => void conversation.older()} disabled={conversation.loadingOlder.value}>
-                  {conversation.loadingOlder.value ? "Loading…" : `Load what came before (${first - 1} events)`}
+                  {conversation.loadingOlder.value ? "Loading…" : `Load earlier events (${first - 1})`}
                 </button>
               ) : (
-                <span class="quiet">{first - 1} events before these</span>
+                <span class="quiet">{first - 1} earlier events</span>
               )}
             </p>
           ) : null}
@@ -73,7 +73,7 @@ function Working({ conversation, drafts, entries }: { conversation: Open; drafts
   );
 }
 
-/** Keeps the newest in view while that is where the reader is, and his place when older events come in above. */
+/** Follows the newest entry while the reader is at the end, and keeps the place when older events are loaded above. */
 function useFollowing(conversation: Open, at: number | null, first: number) {
   const box = useRef<HTMLDivElement>(null);
   const inside = useRef<HTMLDivElement>(null);

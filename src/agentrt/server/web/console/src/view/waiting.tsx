@@ -6,7 +6,7 @@ import { may } from "../state/session";
 import { seen } from "./approval";
 import { Icon } from "./icons";
 
-/** Above the composer while actions wait for a person, unless the only one is in view and asks for itself. */
+/** Above the composer while actions wait for approval, unless the only one is in view. */
 export function Waiting({ conversation }: { conversation: Open }) {
   const shown = conversation.waiting.value;
   const info = conversation.info.value;
@@ -22,7 +22,7 @@ export function Waiting({ conversation }: { conversation: Open }) {
   return (
     <div class="waiting" role="region" aria-label="Waiting for you">
       <button type="button" class="link" onClick={jump}>
-        {count(number, "action")} {number === 1 ? "needs" : "need"} your word
+        {count(number, "action")} {number === 1 ? "needs" : "need"} your approval
       </button>
       <button type="button" class="button primary" aria-keyshortcuts="a" title="a" onClick={() => void approve()}>
         <Icon name="check" size={16} /> Approve{number > 1 ? " all" : ""}

@@ -69,8 +69,8 @@ export function Key() {
   return (
     <Frame title="API key" onSubmit={done}>
       <p class="quiet">
-        This server wants an API key. Where it has none, open the address that it showed when it started: the token is in it. Either is kept in this tab
-        only, until the tab is closed, and sent in a header.
+        Enter an API key. A server without keys has a token instead: it is in the address that the server prints when it starts. This tab keeps either
+        until you close it.
       </p>
       <label class="field">
         <span>Key or token</span>
@@ -86,11 +86,11 @@ export function Key() {
               close();
             }}
           >
-            Forget the key
+            Forget key
           </button>
         )}
         <button type="submit" class="button primary">
-          Use it
+          Use key
         </button>
       </div>
     </Frame>

@@ -18,7 +18,7 @@ export function Help() {
         ))}
       </dl>
       <label class="check">
-        <input type="checkbox" checked={shortcutsOn.value} onChange={(event) => (shortcutsOn.value = event.currentTarget.checked)} /> Single keys are shortcuts
+        <input type="checkbox" checked={shortcutsOn.value} onChange={(event) => (shortcutsOn.value = event.currentTarget.checked)} /> Enable single-key shortcuts
       </label>
     </Frame>
   );

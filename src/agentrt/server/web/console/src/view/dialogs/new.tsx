@@ -11,10 +11,10 @@ import { close, Frame } from "./frame";
 
 const REMEMBERED = "agentrt.new";
 const POLICIES = [
-  ["", "As the server has it", "Its own agent says when"],
-  ["ConfirmRisky", "Ask about risky actions", "High risk, and what nobody can rate"],
-  ["AlwaysConfirm", "Ask about every action", "Nothing runs without your word"],
-  ["NeverConfirm", "Never ask", "For sandboxes and for what you trust"],
+  ["", "Server default", "As set for the server’s agent"],
+  ["ConfirmRisky", "Ask about risky actions", "High or unknown risk"],
+  ["AlwaysConfirm", "Ask about every action", "Nothing runs without your approval"],
+  ["NeverConfirm", "Never ask", "For sandboxes and trusted environments"],
 ] as const;
 
 type Policy = (typeof POLICIES)[number][0];
@@ -92,7 +92,7 @@ export function New() {
           rows={5}
           autofocus
           value={task}
-          placeholder="What should the agent do, and how do you know that it is done?"
+          placeholder="What should the agent do, and how do you know it is done?"
           onInput={(event) => setTask(event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void create();
@@ -101,7 +101,7 @@ export function New() {
       </label>
       <div class="field">
         <label for="new-model">
-          Model <em class="quiet">{own ? "empty: the server’s own agent" : "this server has none of its own"}</em>
+          Model <em class="quiet">{own ? "empty: the server’s default agent" : "required: this server has no default agent"}</em>
         </label>
         <ModelPicker
           id="new-model"
@@ -124,7 +124,7 @@ export function New() {
         </span>
       </div>
       <fieldset class="field">
-        <legend>When does it ask you?</legend>
+        <legend>When to ask for approval</legend>
         <div class="choices">
           {offered.map(([name, label, why]) => (
             <label key={name} class="choice">
@@ -141,13 +141,13 @@ export function New() {
         <summary>More</summary>
         <label class="field">
           <span>
-            Workspace <em class="quiet">a directory below those of the server; empty: a new one</em>
+            Workspace <em class="quiet">a directory below the server’s workspace directories; empty: a new one</em>
           </span>
           <input type="text" value={workspace} spellcheck={false} onInput={(event) => setWorkspace(event.currentTarget.value)} />
         </label>
         <label class="field">
           <span>
-            Base URL <em class="quiet">where the provider answers, if not at its usual place</em>
+            Base URL <em class="quiet">the provider’s API address; empty: its usual one</em>
           </span>
           <input type="url" value={base} placeholder="http://127.0.0.1:8080/v1" onInput={(event) => {
               setBase(event.currentTarget.value);
@@ -167,7 +167,7 @@ export function New() {
           Cancel
         </button>
         <button type="submit" class="button primary" disabled={busy}>
-          {busy ? "Beginning…" : task.trim() ? "Begin" : "Create"}
+          {busy ? "Starting…" : task.trim() ? "Start" : "Create"}
         </button>
       </div>
     </Frame>

@@ -7,7 +7,7 @@ import { explain, rest } from "../../state/session";
 import type { Hit } from "@agentrt/client";
 import { close, Frame } from "./frame";
 
-/** Search in what was said in all conversations. */
+/** Searches the text of all conversations. */
 export function Search() {
   const [hits, setHits] = useState<Hit[] | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -31,7 +31,7 @@ export function Search() {
         class="search-field"
         autofocus
         aria-label="Search for"
-        placeholder="Words of a message, a command, a file…"
+        placeholder="Text of a message, command or file…"
         onInput={(event) => search(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === "Escape") close(); // it would first empty the field

@@ -8,7 +8,7 @@ import { Diff, DiffCount } from "../diff";
 import { useFresh } from "../fresh";
 
 const SHOWN = 50;
-const WHO = { agent: "the agent", people: "people", rewind: "a rewind", unknown: "nobody knows whom" } as const;
+const WHO = { agent: "the agent", people: "people", rewind: "a rewind", unknown: "an unknown author" } as const;
 
 /** What changed: since the beginning, since the last commit, and step by step. */
 export function Changes({ conversation }: { conversation: Open }) {
@@ -28,20 +28,20 @@ export function Changes({ conversation }: { conversation: Open }) {
   );
 }
 
-/** By the trees that were kept: no repository is needed. */
+/** From the saved trees, so no repository is needed. */
 function SinceBeginning({ conversation, keeping: { last, off, leftOut } }: { conversation: Open; keeping: Keeping }) {
   if (last === null)
-    return <p class="hint">{off ? `Files are not kept here: ${clean(off)}.` : "No files were kept yet: that begins with the first step that may change one."}</p>;
+    return <p class="hint">{off ? `Files are not saved here: ${clean(off)}.` : "No files are saved yet. That starts with the first step that may change a file."}</p>;
   return (
     <>
-      {off ? <p class="hint">Files are kept no more since the last of these: {clean(off)}.</p> : null}
-      {leftOut.length > 0 ? <p class="hint">Not looked at: {clean(leftOut.join(", "))}.</p> : null}
+      {off ? <p class="hint">Later changes are not saved: {clean(off)}.</p> : null}
+      {leftOut.length > 0 ? <p class="hint">Not included: {clean(leftOut.join(", "))}.</p> : null}
       <Between conversation={conversation} since={1} until={last} />
     </>
   );
 }
 
-/** Where the workspace is a repository. */
+/** Only if the workspace is a git repository. */
 function SinceCommit({ conversation }: { conversation: Open }) {
   const seq = conversation.info.value?.cursor.seq;
   const ask = async (): Promise<GitChanges | null> => {
@@ -62,7 +62,7 @@ function SinceCommit({ conversation }: { conversation: Open }) {
   );
 }
 
-/** What the step changed that an event of the past is in. */
+/** The changes of the step that contains an event of the past. */
 export function ChangesThen({ conversation, at }: { conversation: Open; at: number }) {
   const keeping = useKeeping(conversation);
   if (keeping === null) return <p class="hint">Loading…</p>;
@@ -70,7 +70,7 @@ export function ChangesThen({ conversation, at }: { conversation: Open; at: numb
   return (
     <>
       <h3>Changed in this step</h3>
-      {step ? <p class="hint">{titleOf(step)}</p> : <p class="hint">Nothing was changed before this.</p>}
+      {step ? <p class="hint">{titleOf(step)}</p> : <p class="hint">No changes up to this event.</p>}
       {step ? <Between conversation={conversation} since={step.since} until={step.until} /> : null}
     </>
   );
@@ -80,14 +80,14 @@ function titleOf({ since, until, by }: Step): string {
   return `Events ${since} to ${until}, by ${WHO[by]}`;
 }
 
-/** What was kept in the whole conversation, which may be longer than what is loaded of it. */
+/** The saved files of the whole conversation, including events that are not loaded. */
 function useKeeping(conversation: Open): Keeping | null {
   const loaded = (conversation.version.value, conversation.events.filter(isKept).length);
   const { found } = useFresh(() => rest.eventsOf(conversation.id, [...KEEPING], 0, conversation.epoch), [conversation, loaded]);
   return found && keepingOf(found.events);
 }
 
-/** A step, whose changes are asked for once it is unfolded. */
+/** A step. Its changes are loaded when it is unfolded. */
 function Unfolded({ conversation, step }: { conversation: Open; step: Step }) {
   const [shown, setShown] = useState(false);
   return (
@@ -108,7 +108,7 @@ function Between({ conversation: { id }, since, until }: { conversation: Open; s
       {found.items.map(({ path, status }) => (
         <Changed key={path} path={path} status={status} diff={() => rest.fileDiff(id, since, until, path)} when={until} />
       ))}
-      {found.truncated ? <p class="hint">These are the first {found.items.length}.</p> : null}
+      {found.truncated ? <p class="hint">Only the first {found.items.length} are shown.</p> : null}
     </>
   );
 }
@@ -138,7 +138,7 @@ function Changed({ path, status, diff: ask, when }: ChangedProps) {
         <span class="file-path">{clean(path)}</span>
         {diff ? <DiffCount diff={diff} /> : null}
       </summary>
-      {diff === null ? <p class="hint">Loading…</p> : diff === "" ? <p class="hint">No difference to show.</p> : <Diff diff={diff} label={`Changes of ${path}`} path={path} most={60} />}
+      {diff === null ? <p class="hint">Loading…</p> : diff === "" ? <p class="hint">No difference to show.</p> : <Diff diff={diff} label={`Changes to ${path}`} path={path} most={60} />}
     </details>
   );
 }

@@ -10,7 +10,7 @@ const TABS = ["All files", "Changes"] as const;
 
 const shown = signal<(typeof TABS)[number]>("All files");
 
-/** The files of the workspace and what changed in them, as they are, or were where the past is shown. */
+/** The files of the workspace and their changes, now or at the shown event of the past. */
 export function Files({ conversation }: { conversation: Open }) {
   const list = useRef<HTMLDivElement>(null);
   const { at } = route.value;
@@ -47,7 +47,7 @@ export function Files({ conversation }: { conversation: Open }) {
         ) : null}
         {shown.value === "All files" && at !== null ? (
           <>
-            <p class="hint">As they were after event {at}.</p>
+            <p class="hint">Files after event {at}.</p>
             <Tree key={at} conversation={conversation} at={at} />
           </>
         ) : null}

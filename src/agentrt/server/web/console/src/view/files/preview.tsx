@@ -14,13 +14,13 @@ interface PreviewProps {
   entry: FileEntry;
 }
 
-/** What can be shown of a file: a text up to some length, an image, or why not. */
+/** A preview of a file: text up to a limit, an image, or the reason why there is none. */
 export function Preview({ conversation, at, entry }: PreviewProps) {
   switch (previewOf(entry.name, entry.size)) {
     case "empty":
-      return <p class="hint">It is empty.</p>;
+      return <p class="hint">The file is empty.</p>;
     case "none":
-      return <p class="hint">There is no preview of such a file. Download it to look at it.</p>;
+      return <p class="hint">No preview available. Download the file to open it.</p>;
     case "image":
       return <Image conversation={conversation} at={at} entry={entry} />;
     case "text":
@@ -28,7 +28,7 @@ export function Preview({ conversation, at, entry }: PreviewProps) {
   }
 }
 
-/** What is found of a file; asked again when it was written. */
+/** The content of a file, loaded again when the file has changed. */
 function useFound(read: () => Promise<string>, { entry, at, conversation }: PreviewProps): { found: string | null; problem: string } {
   const [found, setFound] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
@@ -54,11 +54,11 @@ function Text(props: PreviewProps) {
   const { found, problem } = useFound(async () => (await rest.file(conversation.id, entry.path, at ?? undefined, MOST_TEXT)).slice(0, MOST_TEXT).text(), props);
   if (problem) return <p class="hint">{problem}</p>;
   if (found === null) return <p class="hint">Loading…</p>;
-  if (found.includes("\0")) return <p class="hint">{sizeOf(entry.size)} that are no text: download them.</p>;
+  if (found.includes("\0")) return <p class="hint">Binary file, {sizeOf(entry.size)}. Download it to open it.</p>;
   return (
     <>
       <Code code={found} language={languageOf(entry.path)} label={clean(entry.path)} most={60} />
-      {entry.size > MOST_TEXT ? <p class="hint">These are the first {sizeOf(MOST_TEXT)} of {sizeOf(entry.size)}: download it for the rest.</p> : null}
+      {entry.size > MOST_TEXT ? <p class="hint">Only the first {sizeOf(MOST_TEXT)} of {sizeOf(entry.size)} are shown. Download the file for the rest.</p> : null}
     </>
   );
 }
@@ -69,7 +69,7 @@ function Image(props: PreviewProps) {
   const { found, problem } = useFound(read, props);
   const [broken, setBroken] = useState(false);
   useEffect(() => setBroken(false), [found]);
-  if (problem || broken) return <p class="hint">{problem || "It is no image that a browser can show."}</p>;
+  if (problem || broken) return <p class="hint">{problem || "The browser cannot show this image."}</p>;
   if (found === null) return <p class="hint">Loading…</p>;
   return <img class="preview-image" src={found} alt={clean(entry.name)} onError={() => setBroken(true)} />;
 }

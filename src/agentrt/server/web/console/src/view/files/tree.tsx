@@ -10,7 +10,7 @@ import { Icon } from "../icons";
 import { Preview } from "./preview";
 import { UploadButton } from "./upload";
 
-/** Entries of a directory that are drawn at first, and with each press of the button. */
+/** Entries of a directory that are shown at first, and added by each press of the button. */
 const DRAWN = 200;
 
 interface Place {
@@ -19,7 +19,7 @@ interface Place {
   at: number | null;
 }
 
-/** The workspace, directory by directory: each is asked for when it is unfolded. */
+/** The workspace as a tree. A directory is loaded when it is unfolded. */
 export function Tree(place: Place) {
   return <Directory {...place} path="" />;
 }
@@ -53,7 +53,7 @@ function Directory({ conversation, at, path }: Place & { path: string }) {
 }
 
 function more({ truncated, items }: FileList) {
-  return truncated ? <p class="hint">These are the first {items.length.toLocaleString("en")}.</p> : null;
+  return truncated ? <p class="hint">Only the first {items.length.toLocaleString("en")} are shown.</p> : null;
 }
 
 function Entry({ entry, conversation, at }: Place & { entry: FileEntry }) {
@@ -62,7 +62,7 @@ function Entry({ entry, conversation, at }: Place & { entry: FileEntry }) {
   if (entry.type === "link" || entry.type === "other") {
     return (
       <p class="tree-row">
-        <span class="file-path">{name}</span> <span class="file-status">{entry.type === "link" ? "link" : "no file"}</span>
+        <span class="file-path">{name}</span> <span class="file-status">{entry.type === "link" ? "link" : "special file"}</span>
       </p>
     );
   }

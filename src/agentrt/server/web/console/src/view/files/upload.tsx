@@ -7,7 +7,7 @@ import { may, rest } from "../../state/session";
 import { dropping } from "../dropping";
 import { Icon } from "../icons";
 
-/** What is in it takes files that are dropped there, into the workspace; above it are the buttons for all of it. */
+/** An area where files can be dropped to upload them, below the buttons for the whole workspace. */
 export function Uploading({ conversation, children }: { conversation: Open; children: ComponentChildren }) {
   const { id } = conversation;
   const [over, setOver] = useState(false);
@@ -25,10 +25,10 @@ export function Uploading({ conversation, children }: { conversation: Open; chil
           <Icon name="download" size={16} /> Download all
         </button>
         <span class="quiet" role="status">
-          {busy > 0 ? `Sending, ${busy} left…` : ""}
+          {busy > 0 ? `Uploading, ${busy} left…` : ""}
         </span>
       </div>
-      {takes ? <p class="hint files-hint">{over ? "Let go to put it into the workspace." : "Drop files here."}</p> : null}
+      {takes ? <p class="hint files-hint">{over ? "Drop to upload to the workspace." : "Drop files here to upload them."}</p> : null}
       {children}
     </div>
   );

@@ -6,13 +6,13 @@ import { Form, useDraft, useSaving } from "./parts";
 import type { SectionProps } from "./settings";
 
 const POLICIES = [
-  ["ConfirmRisky", "Ask about risky actions", "The others run unasked"],
-  ["AlwaysConfirm", "Ask about every action", "Nothing runs without your word"],
-  ["NeverConfirm", "Never ask", "For sandboxes and for what you trust"],
+  ["ConfirmRisky", "Ask about risky actions", "Other actions run without asking"],
+  ["AlwaysConfirm", "Ask about every action", "Nothing runs without your approval"],
+  ["NeverConfirm", "Never ask", "For sandboxes and trusted environments"],
 ] as const;
 const ANALYZERS: Record<string, [string, string]> = {
-  rules: ["Fixed rules", "They know commands, paths and networks"],
-  model: ["The model itself", "It says with each action how dangerous that is; of several ratings the highest counts"],
+  rules: ["Fixed rules", "Check commands, paths and network access"],
+  model: ["The model itself", "Rates each of its actions; the highest of several ratings counts"],
 };
 const THRESHOLDS = ["LOW", "MEDIUM", "HIGH"] as const;
 
@@ -21,7 +21,7 @@ interface Draft {
   analyzers: string[];
 }
 
-/** Who is asked before an action runs, and who rates it. */
+/** Which actions need approval, and what rates their risk. */
 export function Approvals(props: SectionProps) {
   const saving = useSaving(props);
   const agent = props.configured.found?.agent;
@@ -32,9 +32,9 @@ export function Approvals(props: SectionProps) {
   const names = [...new Set([...Object.keys(ANALYZERS), ...there.analyzers])];
   const rate = (name: string, on: boolean): void => setDraft({ ...draft, analyzers: names.filter((one) => (one === name ? on : analyzers.includes(one))) });
   return (
-    <Form needs="confirmation_policy" saving={saving} action="Save" ready={wanted.length > 0} onSubmit={() => void saving.control(wanted, "It holds from now on")}>
+    <Form needs="confirmation_policy" saving={saving} action="Save" ready={wanted.length > 0} onSubmit={() => void saving.control(wanted, "Applies from now on")}>
       <fieldset class="field">
-        <legend>When does it ask you?</legend>
+        <legend>When to ask for approval</legend>
         <div class="choices">
           {POLICIES.map(([type, label, why]) => (
             <Fragment key={type}>
@@ -51,7 +51,7 @@ export function Approvals(props: SectionProps) {
         </div>
       </fieldset>
       <fieldset class="field">
-        <legend>Who rates actions?</legend>
+        <legend>Risk rated by</legend>
         <div class="choices">
           {names.map((name) => {
             const [label, why] = ANALYZERS[name] ?? [name, ""];
@@ -66,7 +66,7 @@ export function Approvals(props: SectionProps) {
             );
           })}
         </div>
-        {analyzers.length === 0 && policy.type !== "NeverConfirm" ? <p class="quiet">Somebody must, where risks are asked about: the fixed rules will.</p> : null}
+        {analyzers.length === 0 && policy.type !== "NeverConfirm" ? <p class="quiet">Approval needs risk ratings, so the fixed rules are used.</p> : null}
       </fieldset>
     </Form>
   );
@@ -79,7 +79,7 @@ function Risky({ policy, set }: { policy: RiskyPolicy; set: (policy: RiskyPolicy
   return (
     <div class="settings-inset">
       <label>
-        From this rating on{" "}
+        At or above{" "}
         <select value={policy.threshold ?? "HIGH"} onChange={(event) => set({ ...policy, threshold: event.currentTarget.value as (typeof THRESHOLDS)[number] })}>
           {THRESHOLDS.map((risk) => (
             <option key={risk} value={risk}>
@@ -90,13 +90,13 @@ function Risky({ policy, set }: { policy: RiskyPolicy; set: (policy: RiskyPolicy
       </label>
       <label class="check">
         <input type="checkbox" checked={policy.confirm_unknown ?? true} onChange={(event) => set({ ...policy, confirm_unknown: event.currentTarget.checked })} />
-        And about what nobody can rate
+        Also ask if the risk is unknown
       </label>
     </div>
   );
 }
 
-/** What changes the one into the other. */
+/** The controls for the changes. */
 function controls(there: Draft, draft: Draft): Control[] {
   const wanted: Control[] = [];
   if (JSON.stringify(whole(draft.policy)) !== JSON.stringify(whole(there.policy))) wanted.push({ type: "confirmation_policy", policy: draft.policy });

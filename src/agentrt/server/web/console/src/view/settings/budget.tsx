@@ -3,7 +3,7 @@ import { money } from "../../model/words";
 import { Field, Form, useDraft, useSaving } from "./parts";
 import type { SectionProps } from "./settings";
 
-/** What it may spend. */
+/** The budget: what was spent, grants and the limit. */
 export function Budget(props: SectionProps) {
   const { configured, conversation } = props;
   const limits = configured.found?.agent?.limits ?? {};
@@ -14,7 +14,7 @@ export function Budget(props: SectionProps) {
   return (
     <>
       <Spent spent={spent} unpriced={unpriced} most={limit === null ? null : limit + granted} />
-      {unpriced > 0 ? <p class="hint">{unpriced.toLocaleString("en")} model calls have no known price, and are not in that.</p> : null}
+      {unpriced > 0 ? <p class="hint">{unpriced.toLocaleString("en")} model calls have no known price and are not included.</p> : null}
       {limit === null ? null : <Grant {...props} />}
       <Limit {...props} />
     </>
@@ -22,14 +22,14 @@ export function Budget(props: SectionProps) {
 }
 
 function Spent({ spent, unpriced, most }: { spent: number; unpriced: number; most: number | null }) {
-  if (most === null) return <p>{spent === 0 && unpriced > 0 ? "Nobody knows what was spent." : `${money(spent)} spent.`} There is no limit, so nothing needs to be granted.</p>;
+  if (most === null) return <p>{spent === 0 && unpriced > 0 ? "The amount spent is unknown." : `${money(spent)} spent.`} There is no limit, so no grant is needed.</p>;
   const share = most > 0 ? Math.min(1, spent / most) : 1;
   return (
     <div class="budget">
       <p>
         <strong>{money(spent)}</strong> of {money(most)} spent, {money(Math.max(0, most - spent))} left
       </p>
-      <meter aria-label="Spent of what is granted" min={0} max={1} high={0.9} optimum={0} value={share} />
+      <meter aria-label="Share of the budget spent" min={0} max={1} high={0.9} optimum={0} value={share} />
     </div>
   );
 }
@@ -44,7 +44,7 @@ function Grant(props: SectionProps) {
   };
   return (
     <Form title="Grant more" needs="grant" saving={saving} action="Grant" ready={Number(amount) > 0} onSubmit={() => void save()}>
-      <Field label="USD" hint="on top of what it may spend now">
+      <Field label="Amount (USD)" hint="added to the current budget">
         <input type="number" min="0.01" step="any" inputmode="decimal" value={amount} onInput={(event) => setAmount(event.currentTarget.value)} />
       </Field>
       <div class="amounts">
@@ -64,10 +64,10 @@ function Limit(props: SectionProps) {
   const there = String(limits.max_cost ?? "");
   const [draft, setDraft] = useDraft(there);
   const wanted = { ...limits, max_cost: draft.trim() === "" ? null : Number(draft) };
-  const save = (): void => void saving.control([{ type: "configure", changes: { limits: wanted } as never }], "It holds from now on");
+  const save = (): void => void saving.control([{ type: "configure", changes: { limits: wanted } as never }], "Applies from now on");
   return (
     <Form title="Limit" needs="configure" saving={saving} action="Save" ready={draft !== there} onSubmit={save}>
-      <Field label="USD in all" hint="with what those spend that it delegates to; empty: no limit">
+      <Field label="Total limit (USD)" hint="includes delegated conversations; empty: no limit">
         <input type="number" min="0" step="any" inputmode="decimal" value={draft} onInput={(event) => setDraft(event.currentTarget.value)} />
       </Field>
     </Form>

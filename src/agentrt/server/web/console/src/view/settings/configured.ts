@@ -12,7 +12,7 @@ export interface Configured {
   refresh: () => Promise<void>;
 }
 
-/** How a conversation is set up: as the server says, which is asked again after an event that changes it. */
+/** The settings of a conversation, read from the server again after events that change them. */
 export function useConfiguration(conversation: Open): Configured {
   const [found, setFound] = useState<Configuration | null>(null);
   const [failed, setFailed] = useState("");

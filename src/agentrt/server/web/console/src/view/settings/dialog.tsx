@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Open } from "../../state/open";
 import { Head, Modal } from "../dialogs/frame";
 
-/** The settings of a conversation; what is in the dialog is loaded when it is opened first. */
+/** The settings of a conversation. The content is loaded when the dialog is first opened. */
 export function SettingsDialog({ conversation }: { conversation: Open }) {
   const [found, setFound] = useState<{ Settings: FunctionComponent<{ conversation: Open }> } | null>(null);
   const [failed, setFailed] = useState(false);
@@ -13,7 +13,7 @@ export function SettingsDialog({ conversation }: { conversation: Open }) {
   return (
     <Modal title="Settings" look="settings">
       <Head title="Settings" />
-      {found ? <found.Settings conversation={conversation} /> : <p class="hint">{failed ? "This part of the console could not be loaded: reload the page." : "Loading…"}</p>}
+      {found ? <found.Settings conversation={conversation} /> : <p class="hint">{failed ? "The settings could not be loaded. Reload the page." : "Loading…"}</p>}
     </Modal>
   );
 }

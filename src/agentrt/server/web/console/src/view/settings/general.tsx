@@ -22,7 +22,7 @@ export function General(props: SectionProps) {
     void list.refresh();
   };
   const name = async (): Promise<void> => {
-    await saving.control([{ type: "generate_title" }], "A model named it");
+    await saving.control([{ type: "generate_title" }], "Title generated");
     void list.refresh();
   };
   return (
@@ -34,17 +34,17 @@ export function General(props: SectionProps) {
       onSubmit={() => void save()}
       more={
         <button type="button" class="button" disabled={saving.busy} onClick={() => void name()}>
-          Have a model name it
+          Generate title
         </button>
       }
     >
       <Field label="Title">
         <input type="text" value={title} placeholder={info?.title ?? ""} maxLength={1000} onInput={(event) => setTitle(event.currentTarget.value)} />
       </Field>
-      <Field label="Tags" hint="as in team=core, ticket=12; keys of small letters and digits">
+      <Field label="Tags" hint="for example team=core, ticket=12; keys use lowercase letters and digits">
         <input type="text" value={tags} spellcheck={false} aria-invalid={read === null} onInput={(event) => setTags(event.currentTarget.value)} />
       </Field>
-      {read === null ? <p class="tone-danger">Each tag is a key and a value: team=core</p> : null}
+      {read === null ? <p class="tone-danger">Write each tag as key=value, for example team=core</p> : null}
     </Form>
   );
 }

@@ -16,7 +16,7 @@ interface Typed {
   tokens: string;
 }
 
-/** Which model answers from the next call on. */
+/** The model that is used from the next call on. */
 export function Model(props: SectionProps) {
   const saving = useSaving(props);
   const agent = props.configured.found?.agent;
@@ -43,15 +43,15 @@ function Choose({ conversation, saving, before, others }: SectionProps & { savin
     <Form
       needs="switch_llm"
       saving={saving}
-      action="Use it"
+      action="Use this model"
       ready={draft.model.trim() !== "" && (others.length > 0 || JSON.stringify(wanted) !== JSON.stringify(before))}
-      onSubmit={() => void saving.control([{ type: "switch_llm", llm: wanted }], "It answers the next call")}
+      onSubmit={() => void saving.control([{ type: "switch_llm", llm: wanted }], "Model changed")}
     >
-      {others.length > 0 ? <p class="quiet">Now one of {others.join(", ")} is chosen for each call. What you name here takes the place of them all.</p> : null}
-      <p class="quiet">It answers from the next call on: one that is under way ends as it began.</p>
+      {others.length > 0 ? <p class="quiet">Each call now uses one of {others.join(", ")}. The model you choose replaces them all.</p> : null}
+      <p class="quiet">The new model is used from the next call on.</p>
       <div class="field">
         <label for="model-name">
-          Model <em class="quiet">a provider and its name for it, or a profile</em>
+          Model <em class="quiet">provider/model, or a profile</em>
         </label>
         <ModelPicker
           id="model-name"
@@ -70,7 +70,7 @@ function Choose({ conversation, saving, before, others }: SectionProps & { savin
           {price}
         </span>
       </div>
-      {several ? <p class="quiet">One of {named(from)} answers each call.</p> : <Details draft={draft} set={set} elsewhere={elsewhere} />}
+      {several ? <p class="quiet">Each call uses one of {named(from)}.</p> : <Details draft={draft} set={set} elsewhere={elsewhere} />}
     </Form>
   );
 }
@@ -78,12 +78,12 @@ function Choose({ conversation, saving, before, others }: SectionProps & { savin
 function Details({ draft, set, elsewhere }: { draft: Typed; set: (name: keyof Typed) => (event: { currentTarget: HTMLInputElement | HTMLSelectElement }) => void; elsewhere: string }) {
   return (
     <>
-      <Field label="Base URL" hint={elsewhere || "where the provider answers, if not at its usual place"}>
-        <input type="url" value={draft.base} disabled={elsewhere !== ""} placeholder="its usual place" onInput={set("base")} />
+      <Field label="Base URL" hint={elsewhere || "the provider’s API address"}>
+        <input type="url" value={draft.base} disabled={elsewhere !== ""} placeholder="usual address of the provider" onInput={set("base")} />
       </Field>
       <Field label="Reasoning effort">
         <select value={draft.effort} onChange={set("effort")}>
-          <option value="">as the provider has it</option>
+          <option value="">provider default</option>
           {EFFORTS.map((effort) => (
             <option key={effort}>{effort}</option>
           ))}
@@ -92,17 +92,17 @@ function Details({ draft, set, elsewhere }: { draft: Typed; set: (name: keyof Ty
       <details class="more-fields">
         <summary>More</summary>
         <Field label="Temperature">
-          <input type="number" min="0" max="2" step="any" value={draft.temperature} placeholder="as the provider has it" onInput={set("temperature")} />
+          <input type="number" min="0" max="2" step="any" value={draft.temperature} placeholder="provider default" onInput={set("temperature")} />
         </Field>
-        <Field label="Tokens of a reply at most">
-          <input type="number" min="1" step="1" value={draft.tokens} placeholder="as the provider has it" onInput={set("tokens")} />
+        <Field label="Maximum tokens per reply">
+          <input type="number" min="1" step="1" value={draft.tokens} placeholder="provider default" onInput={set("tokens")} />
         </Field>
       </details>
     </>
   );
 }
 
-/** What is known of the model that answers now. */
+/** The facts about the current model. */
 function useKnown(id: string, before: LLM): KnownModel | undefined {
   const [known, setKnown] = useState<KnownModel | undefined>();
   useEffect(() => {
@@ -126,7 +126,7 @@ function typed(llm: LLM): Typed {
   };
 }
 
-/** The model that was typed, with what was not touched as it was, where that makes sense for it. */
+/** The typed model. Untouched settings stay if they make sense for it. */
 function made(before: LLM, draft: Typed): LLM {
   const there = typed(before);
   const llm: LLM = { ...switched(before, draft.model.trim()) };

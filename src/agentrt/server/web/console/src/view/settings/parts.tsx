@@ -8,13 +8,13 @@ export interface Saving {
   busy: boolean;
   said: string;
   failed: string;
-  /** Do something with the server; whether it was done. */
+  /** Make a request. Returns whether it succeeded. */
   save: (what: () => Promise<unknown>, done?: string) => Promise<boolean>;
-  /** Carry out controls, one after the other; whether all were done. */
+  /** Send controls, one after the other. Returns whether all succeeded. */
   control: (wanted: Control[], done?: string) => Promise<boolean>;
 }
 
-/** What became of a form that was sent. */
+/** The state of a submitted form. */
 export function useSaving({ conversation, configured }: SectionProps): Saving {
   const [state, setState] = useState({ busy: false, said: "", failed: "" });
   const save = async (what: () => Promise<unknown>, done = "Saved"): Promise<boolean> => {
@@ -49,7 +49,7 @@ interface FormProps {
   more?: ComponentChildren;
 }
 
-/** A form of its own; where the key does not allow it, it is shown, cannot be used, and says why. */
+/** A form. If the key does not allow it, it is shown disabled, with the reason. */
 export function Form({ title, children, needs, saving, onSubmit, action, ready = true, more }: FormProps) {
   const lacks = lacking(needs);
   return (
@@ -90,13 +90,13 @@ export function Said({ saving }: { saving: Saving }) {
 }
 
 const NEEDED: Record<Scope, string> = {
-  observe: "This key may not even look on.",
-  steer: "This key may look on, and not steer: that needs the scope “steer”.",
-  approve: "This key may not change it: that needs the scope “approve”.",
-  admin: "Only an admin’s key may change it.",
+  observe: "This key cannot read conversations: that needs the scope “observe”.",
+  steer: "This key cannot change this setting: that needs the scope “steer”.",
+  approve: "This key cannot change this setting: that needs the scope “approve”.",
+  admin: "Only an admin key can change this setting.",
 };
 
-/** Why something cannot be done with this key; "" where it can. */
+/** Why the key does not allow something; "" if it does. */
 export function lacking(wanted: Operation | { scope: Scope }): string {
   return may(wanted) ? "" : NEEDED[neededFor(wanted)];
 }
@@ -118,7 +118,7 @@ export function Field({ label, hint, children }: FieldProps) {
   );
 }
 
-/** What was typed, and begins anew with what is there when that changes. */
+/** The typed value. It is reset when the saved value changes. */
 export function useDraft<T>(there: T): [T, (value: T) => void] {
   const name = JSON.stringify(there);
   const draft = useRef({ name, value: there });

@@ -13,14 +13,14 @@ interface Shown {
 }
 
 const VERDICTS = [
-  ["allow", "Allow", "without asking"],
-  ["ask", "Ask", "whatever the rating"],
-  ["deny", "Deny", "and tell the agent so"],
+  ["allow", "Allow", "Run without asking"],
+  ["ask", "Ask", "Ask at any risk rating"],
+  ["deny", "Deny", "Block, and tell the agent"],
 ] as const;
 const EMPTY = { verdict: "allow" as PermissionRule["verdict"], tool: "", pattern: "", argument: "", scope: "session" as "session" | "project" };
-const ORIGINS: Record<Origin | "agent", string> = { agent: "from the beginning", session: "in this conversation", project: "in this project", above: "from above" };
+const ORIGINS: Record<Origin | "agent", string> = { agent: "agent setting", session: "in this conversation", project: "in this project", above: "from the parent conversation" };
 
-/** What is allowed, asked or denied, whatever its rating. */
+/** What is allowed, asked about or denied, at any risk rating. */
 export function Rules(props: SectionProps) {
   const saving = useSaving(props);
   const removing = useSaving(props);
@@ -35,7 +35,7 @@ export function Rules(props: SectionProps) {
   const save = async (): Promise<void> => {
     const { verdict, tool, pattern, argument, scope } = draft;
     const rule: PermissionRule = { verdict, tool: tool.trim() || "*", pattern: pattern.trim() || "*", argument: argument.trim() };
-    if (await saving.control([{ type: "rule", rule, scope }], "It holds from now on")) setDraft({ ...EMPTY, verdict });
+    if (await saving.control([{ type: "rule", rule, scope }], "Rule added")) setDraft({ ...EMPTY, verdict });
   };
   const remove = async ({ rule, origin }: Shown): Promise<void> => {
     if (sure !== rule) return setSure(rule);
@@ -44,12 +44,12 @@ export function Rules(props: SectionProps) {
       origin === "agent"
         ? { type: "configure", changes: { rules: own.filter((one) => one !== rule) } }
         : { type: "remove_rule", rule, scope: origin === "project" ? "project" : "session" };
-    await removing.control([wanted], "It holds no more");
+    await removing.control([wanted], "Rule removed");
   };
   return (
     <>
-      <p class="quiet">A rule that denies comes before one that asks, and that before one that allows.</p>
-      {rules.length === 0 ? <p class="hint">No rules: ratings alone decide.</p> : null}
+      <p class="quiet">Deny rules take precedence over ask rules, and ask rules over allow rules.</p>
+      {rules.length === 0 ? <p class="hint">No rules: the approval settings decide.</p> : null}
       <ul class="settings-list">
         {rules.map(({ rule, origin }) => (
           <li key={`${origin} ${JSON.stringify(rule)}`}>
@@ -58,7 +58,7 @@ export function Rules(props: SectionProps) {
             <span class="quiet">{ORIGINS[origin]}</span>
             {mayRemove(rule, origin) ? (
               <button type="button" class="button" disabled={removing.busy} onBlur={() => setSure(null)} onClick={() => void remove({ rule, origin })}>
-                {sure === rule ? "Really take back" : "Take back"}
+                {sure === rule ? "Really remove" : "Remove"}
                 <span class="unseen"> {clean(`${rule.verdict} ${rule.tool ?? "*"} ${rule.pattern ?? "*"}`)}</span>
               </button>
             ) : null}
@@ -67,7 +67,7 @@ export function Rules(props: SectionProps) {
       </ul>
       <Said saving={removing} />
       <Form title="Add a rule" needs="rule" saving={saving} action="Add" ready={draft.tool.trim() + draft.pattern.trim() !== ""} onSubmit={() => void save()}>
-        <div class="segments" role="radiogroup" aria-label="What becomes of such an action">
+        <div class="segments" role="radiogroup" aria-label="Effect of the rule">
           {VERDICTS.map(([verdict, label, what]) => (
             <label key={verdict} class="segment" title={what}>
               <input type="radio" name="verdict" checked={draft.verdict === verdict} onChange={() => setDraft({ ...draft, verdict })} />
@@ -76,7 +76,7 @@ export function Rules(props: SectionProps) {
           ))}
         </div>
         <div class="settings-pair">
-          <Field label="Tool" hint="empty: any">
+          <Field label="Tool" hint="empty: any tool">
             <input type="text" list="tools" value={draft.tool} placeholder="terminal" autocomplete="off" spellcheck={false} onInput={set("tool")} />
             <datalist id="tools">
               {names.map((name) => (
@@ -84,19 +84,19 @@ export function Rules(props: SectionProps) {
               ))}
             </datalist>
           </Field>
-          <Field label="Pattern" hint="* is anything">
+          <Field label="Pattern" hint="* matches anything">
             <input type="text" value={draft.pattern} placeholder="git *" autocomplete="off" spellcheck={false} onInput={set("pattern")} />
           </Field>
         </div>
         <div class="settings-pair">
-          <Field label="Argument" hint="it is for; empty: each">
+          <Field label="Argument" hint="to match; empty: any">
             <input type="text" value={draft.argument} placeholder="command" autocomplete="off" spellcheck={false} onInput={set("argument")} />
           </Field>
-          <Field label="It holds">
+          <Field label="Applies to">
             <select value={draft.scope} onChange={(event) => setDraft({ ...draft, scope: event.currentTarget.value as "session" | "project" })}>
-              <option value="session">in this conversation</option>
+              <option value="session">this conversation</option>
               <option value="project" disabled={!admin && draft.verdict === "allow"}>
-                in all that work in this workspace{!admin && draft.verdict === "allow" ? " (an admin’s key)" : ""}
+                all conversations in this workspace{!admin && draft.verdict === "allow" ? " (needs an admin key)" : ""}
               </option>
             </select>
           </Field>
@@ -106,7 +106,7 @@ export function Rules(props: SectionProps) {
   );
 }
 
-/** A strict rule is taken back where it came from: one of the project by an admin, since it holds for all who work in it. */
+/** A rule that asks or denies is removed where it was added: a project rule by an admin, since it applies to all conversations there. */
 function mayRemove(rule: PermissionRule, origin: Shown["origin"]): boolean {
   if (origin === "agent") return may("configure");
   const strict = rule.verdict !== "allow";

@@ -5,7 +5,7 @@ import { may } from "../../state/session";
 import { Field, Form, Said, useSaving } from "./parts";
 import type { SectionProps } from "./settings";
 
-/** What commands may use and nobody may see: names are listed, values only go to the server. */
+/** Secrets for commands: names are listed, values are only sent to the server. */
 export function Secrets(props: SectionProps) {
   const saving = useSaving(props);
   const removing = useSaving(props);
@@ -32,7 +32,7 @@ export function Secrets(props: SectionProps) {
   };
   return (
     <>
-      <p class="quiet">Commands have them as variables. Their values are hidden in what is shown and from the model, and cannot be read again, here either.</p>
+      <p class="quiet">Commands get secrets as environment variables. Their values are masked in output and for the model, and cannot be read here again.</p>
       {Object.keys(secrets).length === 0 ? <p class="hint">No secrets.</p> : null}
       <ul class="settings-list">
         {Object.entries(secrets).map(([one, saved]) => (
@@ -50,13 +50,13 @@ export function Secrets(props: SectionProps) {
       </ul>
       <Said saving={removing} />
       <Form title="Add or replace" needs="secrets" saving={saving} action={name in secrets ? "Replace" : "Add"} ready={name !== "" && given} onSubmit={() => void save()}>
-        <Field label="Name" hint="of the variable">
+        <Field label="Name" hint="of the environment variable">
           <input
             type="text"
             value={name}
             placeholder="GITHUB_TOKEN"
             pattern="[A-Za-z_][A-Za-z0-9_]*"
-            title="letters, digits and _, not a digit first"
+            title="Letters, digits and _, not starting with a digit"
             autocomplete="off"
             spellcheck={false}
             onInput={(event) => setName(event.currentTarget.value)}
@@ -74,12 +74,12 @@ function originOf(saved: SavedSecret): string {
   const about = saved.description ? `${saved.description}, ` : "";
   switch (saved.type) {
     case "StaticSecret":
-      return about + (saved.token ? "kept encrypted" : "in memory only: lost when the server ends");
+      return about + (saved.token ? "stored encrypted" : "in memory only, lost when the server stops");
     case "EnvironmentSecret":
-      return `${about}from the server’s variable ${saved.variable}`;
+      return `${about}from the server’s environment variable ${saved.variable}`;
     case "LookupSecret":
       return `${about}looked up at ${saved.url}`;
     case "CallableSecret":
-      return `${about}from the program that began it`;
+      return `${about}from the program that started the conversation`;
   }
 }

@@ -22,16 +22,16 @@ export interface SectionProps {
 interface Section {
   name: string;
   Content: FunctionComponent<SectionProps>;
-  /** How it is now, in a few words. */
+  /** The current value, in a few words. */
   now: (found: Configuration, conversation: Open) => string;
 }
 
-const POLICIES = { ConfirmRisky: "asks about risk", AlwaysConfirm: "asks about all", NeverConfirm: "never asks" };
+const POLICIES = { ConfirmRisky: "ask if risky", AlwaysConfirm: "always ask", NeverConfirm: "never ask" };
 
 const SECTIONS: Section[] = [
   { name: "General", Content: General, now: (_, { info }) => (info.value ? titleOf(info.value) : "") },
   { name: "Model", Content: Model, now: ({ agent }) => (agent ? membersOf(agent.llm)[0]!.model : "") },
-  { name: "Approval", Content: Approvals, now: ({ agent }) => (agent ? `${POLICIES[policyOf(agent).type]}${analyzersOf(agent).includes("model") ? ", model rates" : ""}` : "") },
+  { name: "Approval", Content: Approvals, now: ({ agent }) => (agent ? `${POLICIES[policyOf(agent).type]}${analyzersOf(agent).includes("model") ? ", rated by model" : ""}` : "") },
   { name: "Rules", Content: Rules, now: ({ agent, rules }) => count((agent?.rules ?? []).length + rules.length, "rule") },
   { name: "Goal", Content: GoalSection, now: ({ goal }) => goal?.objective ?? "none" },
   { name: "Budget", Content: Budget, now: ({ agent, granted }) => (agent?.limits?.max_cost == null ? "no limit" : money(agent.limits.max_cost + granted)) },
@@ -40,7 +40,7 @@ const SECTIONS: Section[] = [
 
 let last = 0;
 
-/** What may be changed of a conversation: a tab a subject. */
+/** The settings of a conversation: one tab per subject. */
 export function Settings({ conversation }: { conversation: Open }) {
   const [shown, setShown] = useState(last);
   const list = useRef<HTMLDivElement>(null);
