@@ -1453,6 +1453,8 @@ export interface components {
             child_id: string;
             grant?: components["schemas"]["TreeGrant"];
             id: string;
+            /** @default  */
+            model?: string;
             /** @default 0 */
             seq: number;
             /**
