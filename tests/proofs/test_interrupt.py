@@ -274,6 +274,7 @@ async def test_a_few_moments(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.proof
+@pytest.mark.timed
 @pytest.mark.parametrize("seed", range(100, 140))
 async def test_any_moment(tmp_path: Path, seed: int) -> None:
     await interrupted_at_random(tmp_path, seed)

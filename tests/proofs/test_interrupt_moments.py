@@ -194,6 +194,7 @@ async def test_some_moments(tmp_path: Path) -> None:
 
 
 @pytest.mark.proof
+@pytest.mark.timed
 async def test_two_hundred_moments(tmp_path: Path) -> None:
     where, took = await moments(tmp_path, MOMENTS, seed=2)
     p99 = took[int(0.99 * len(took))]

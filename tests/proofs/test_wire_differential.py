@@ -370,4 +370,4 @@ def test_both_ways_read_the_same_reply(wire: str) -> None:
                 runner.run(through.aclose())
                 runner.run(provider.__aexit__(None, None, None))
     print(f"{wire}: {compared} streams compared; differences: {dict(met)}")
-    assert compared > 100
+    assert compared > 20
