@@ -27,7 +27,7 @@ LARGEST = 200 * 1024
 """Bytes of a picture."""
 
 
-async def test_it_looks_as_in_the_documentation(tmp_path: Path) -> None:
+async def test_it_looks_as_in_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pictures = Path(os.environ.get("AGENTRT_PICTURES", tmp_path))
     project = tmp_path / "workspaces" / "invoices"
     shutil.copytree(Path(agentrt.cli.demo.__file__).with_name("demo_project"), project)
@@ -53,6 +53,7 @@ async def test_it_looks_as_in_the_documentation(tmp_path: Path) -> None:
             return turns[taken]
         return parts if NIGHTLY in task and taken == 0 else finish("It is written down.")
 
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # which would be among the files that changed
     async with console(tmp_path, reply, tools=(*DEFAULT_TOOLS, Tool("delegate"))) as server:
         for task in ("Explain the event log to a new colleague", NIGHTLY):
             tab = await server.tab()
