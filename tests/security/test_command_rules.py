@@ -249,6 +249,7 @@ def test_a_dangerous_script_is_asked_about(name: str, text: str, risk: str) -> N
         ("npm test", "package.json", '{"scripts": {"test": "rm -rf ~"}, "tasks": []}'),
         ("yarn task", "package.json", '{"scripts": {"task": "rm -rf ~"}}'),
         ("./x.pl", "x.pl", '#!/usr/bin/perl\nsystem("rm -rf ~");'),
+        ("node x; ruby x", "x", "puts `rm -rf ~`"),
         ("node --import tsx x.js", "x.js", "require('fs').rmSync('/home/me', {recursive: true})"),
         ("bun test x.js", "x.js", "require('fs').rmSync('/home/me', {recursive: true})"),
     ],

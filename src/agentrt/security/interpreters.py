@@ -19,7 +19,7 @@ from .verdicts import high, low, unknown
 if TYPE_CHECKING:
     from .shell_walk import Walk
 
-Rate: TypeAlias = "Callable[[Walk, Call, str, Scope], None]"
+RateText: TypeAlias = "Callable[[Walk, Call, str, Scope], None]"
 """Rates the text of a script."""
 
 UNREADABLE = "what it runs is only known when it runs"
@@ -79,7 +79,7 @@ def sourced(walk: Walk, call: Call, scope: Scope) -> str | None:
     return script_file(walk, call, call.words[0], scope)
 
 
-def script_file(walk: Walk, call: Call, name: str, scope: Scope, rate: Rate | None = None) -> str | None:
+def script_file(walk: Walk, call: Call, name: str, scope: Scope, rate: RateText | None = None) -> str | None:
     """Rate a script file: by its text if that is known, else only by where its path leads. `rate` rates the text; None:
     as its first line says, or as shell source.
     """
@@ -104,7 +104,7 @@ def _rate_fetched(walk: Walk, found: Place, scope: Scope) -> None:
         walk.add(high("runs what it fetches", ("network",), ("web",)))
 
 
-def _content(walk: Walk, call: Call, text: str, scope: Scope, rate: Rate | None) -> str | None:
+def _content(walk: Walk, call: Call, text: str, scope: Scope, rate: RateText | None) -> str | None:
     if not settled(text):
         if FETCHED in text or DECODED in text:
             return walk.code(text, scope, call.stdin)
@@ -114,10 +114,7 @@ def _content(walk: Walk, call: Call, text: str, scope: Scope, rate: Rate | None)
     if named in SHELLS or (rate is None and not named):  # Perl, too, obeys the first line of its script
         return walk.code(text, scope, call.stdin)
     rate = rate or (_rate_python if named == "python" else rate_script_file)
-    key = (named if rate is rate_script_file else call.name, call.directory, hash(text))
-    if key not in scope.rated:
-        scope.rated.add(key)
-        rate(walk, call if call.name in LANGUAGES else msgspec.structs.replace(call, name=named), text, scope)
+    rate(walk, call if call.name in LANGUAGES else msgspec.structs.replace(call, name=named), text, scope)
     return None
 
 

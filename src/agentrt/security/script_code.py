@@ -162,6 +162,10 @@ def rate_script_file(walk: Walk, call: Call, code: str, scope: Scope) -> None:
     """Rate a script in a language other than shell and Python. It is UNKNOWN if it may do more than to calculate and
     print, unless a pattern finds something worse: patterns do not understand a language.
     """
+    key = (call.name, call.directory, hash(code))
+    if key in scope.rated:
+        return
+    scope.rated.add(key)
     rate_script(walk, call, code, scope)
     if _CAPABLE.search(code):
         walk.add(unknown(f"a script of {call.name} may do more than a rule can read"))

@@ -55,7 +55,7 @@ class Scope:
         self.imported: set[str] = set()
         """The paths of Python modules that were read; shared."""
         self.rated: set[tuple[str, str, int]] = set()
-        """The scripts that were rated: the program, its directory, and the hash of the text; shared."""
+        """The scripts that patterns have rated: the language, the directory, and the hash of the text; shared."""
 
     def copy(self) -> Scope:
         """Return the scope of a subshell: its variables, aliases and functions are its own, the files are shared."""
