@@ -55,7 +55,7 @@ _NOBODY = "the agent's condenser condenses nothing: give it another one than NoO
 
 
 class _Made(msgspec.Struct, frozen=True):
-    """What was forgotten, masked and summarized of a view so far."""
+    """The parts of a view that were forgotten, masked and summarized so far."""
 
     forgotten: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
@@ -67,8 +67,8 @@ class _Made(msgspec.Struct, frozen=True):
 class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
     """Performs `Condense`, one stage of the agent's condenser after the other.
 
-    What is cut is decided at the beginning; messages that come meanwhile stay. If a model or a condenser fails, the
-    event has the error, and a summary of what is extracted without it takes its place.
+    The events to cut are chosen at the beginning; messages that come meanwhile stay. If a model or a condenser fails,
+    the event has the error, and a summary of what is extracted without it takes its place.
     """
 
     def __init__(self, log: Log, calls: SideCalls, condensers: Mapping[str, Callable[[], Condenser]]) -> None:

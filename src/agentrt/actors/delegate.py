@@ -144,7 +144,7 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
         return state
 
     async def _stop(self, command: Seeing, below: _Below) -> None:
-        """Interrupt a child that still runs if this was interrupted. One that is only left is cut with its group."""
+        """Interrupt a child that still runs if this was interrupted. A child only left is cut with its group."""
         assert below.group is not None
         state, child = below.group.feed.state, self._child(command.child_id)
         if self._interrupted(command) and below.end is None and not over(state, child):

@@ -174,7 +174,7 @@ class EventLogActor:
             raise
 
     def rest(self) -> None:
-        """Begin nothing more, whatever is requested. What is under way may still have its outcome."""
+        """Begin no more commands, whatever is requested. Running commands may still log their outcome."""
         self._resting = True
 
     def close(self) -> None:

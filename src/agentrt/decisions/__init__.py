@@ -1,4 +1,4 @@
-"""What is due now, and what the log accepts: all rules, as pure functions of the state."""
+"""The rules: the commands that are due, and the events that the log accepts. Pure functions of the state."""
 
 from ..state import EVERYTHING
 from .answers import approval, awaited, awaiting, rejection, waiting, waiting_in

@@ -173,7 +173,7 @@ _HELD: dict[Origin, str] = {
 
 
 def _removal(state: State, rule: PermissionRule, scope: Scope) -> tuple[Event, ...]:
-    """Return the removal of a rule. One that asks or denies can be removed only where it came from; one of the
+    """Return the removal of a rule. A rule that asks or denies can be removed only where it came from; a rule of the
     workspace need not apply in this conversation.
     """
     found = next((added for added in state.ledger.added if added.rule == rule), None)

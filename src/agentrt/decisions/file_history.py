@@ -23,7 +23,7 @@ class Moment(msgspec.Struct, frozen=True):
     seq: int
     tree: str
     by: By
-    """Who may have changed them since the previous moment."""
+    """The origin of the changes since the previous moment, as far as known."""
     time: datetime
     calls: tuple[int, ...] = ()
     """The seqs of the agent's calls that ran since then."""

@@ -67,8 +67,8 @@ async def run_hooks(
     """Run all these hooks, which are for `given.event_type`. Return the results of those that ran, in their order.
 
     Before a tool they run one after the other: each sees the input that those before it rewrote, and a denial stops the
-    rest. At other events they run side by side. `combined` makes one result of these. What they print is `masked`
-    before it is cut.
+    rest. At other events they run side by side. `combined` makes one result of these. Their output is `masked` before
+    it is cut.
     """
     if given.event_type is HookEvent.BEFORE_TOOL:
         return await _one_by_one(hooks, given, functions, masked, asked)
