@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio
 import anyio.to_thread
@@ -24,7 +24,7 @@ from ..shortened import shortened
 from ..workplace import made_again
 from .cell import Cell, failed, said
 from .channel import Channel
-from .kernel import Kernel, KernelDied
+from .kernel import Kernel, KernelDied, ignored
 from .magics import effects_of
 from .outputs import Outputs
 
@@ -168,7 +168,7 @@ class IPython:
         """Put secrets into the kernel's environment in place of the earlier ones, so that no cell has another's."""
         if secrets or self._lent:
             old, self._lent = self._lent, self._lent | secrets.keys()  # the kernel may have them even if this is cut
-            await kernel.run(_LENT.format(old=[*old], new=dict(secrets)), _unheard, quiet=True)
+            await kernel.run(_LENT.format(old=[*old], new=dict(secrets)), ignored, quiet=True)
             self._lent = frozenset(secrets)
 
 
@@ -212,10 +212,6 @@ del _agent_loads
 _LENT = """
 (lambda env: ([env.pop(name, None) for name in {old!r}], env.update({new!r})))(__import__("os").environ)
 """
-
-
-def _unheard(kind: str, content: Mapping[str, Any]) -> None:
-    """Ignore the output of an internal cell."""
 
 
 async def _clipped(content: tuple[Content, ...], context: ToolContext) -> tuple[Content, ...]:

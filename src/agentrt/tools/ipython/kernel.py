@@ -35,6 +35,9 @@ START_SECONDS = 60.0
 REPLY_SECONDS = 2.0
 """Seconds to wait for the end of a cell's output after its reply (a flood may lose the last message), or vice versa."""
 
+READY_SECONDS = 1.0
+"""Seconds to wait for a starting kernel to answer before it is asked again."""
+
 INTERRUPT_SECONDS = 0.5
 """Seconds between the first two attempts to interrupt a cell. The wait doubles each time."""
 
@@ -146,6 +149,8 @@ class Kernel:
         async def answer() -> None:
             while True:
                 message = await self._client.get_stdin_msg()
+                if message["parent_header"].get("msg_id") != sent:  # of a cell that was interrupted
+                    continue
                 content = message["content"]
                 prompt, password = str(content.get("prompt", "")), bool(content.get("password"))
                 given = await asked(prompt, password) if asked is not None else None
@@ -187,19 +192,16 @@ class Kernel:
         with anyio.move_on_after(seconds), suppress(KernelDied):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._interrupt)
-                await self.run("", lambda kind, content: None, quiet=True)
+                await self.run("", ignored, quiet=True)
                 tasks.cancel_scope.cancel()
             return True
         return False
 
     async def _ready(self) -> None:
-        """Wait until the kernel answers on both channels, shell and IOPub. Raises `ToolError`."""
+        """Wait until the kernel answers on its three channels: shell, IOPub and stdin. Raises `ToolError`."""
         with anyio.move_on_after(START_SECONDS):
             while self.alive:
-                sent = self._client.kernel_info()
-                with anyio.move_on_after(1.0):
-                    await self._client.get_shell_msg()
-                    await self._listen(sent, lambda kind, content: None)
+                if await self._answers() and await self._asks():
                     return
         said = b""
         if not self.alive and self._process.stderr is not None:
@@ -208,6 +210,28 @@ class Kernel:
         words = said.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it does not answer"
         hint = ": it needs pip install ipykernel" if "ipykernel" in words else ""
         raise ToolError(f"the kernel does not start: {words}{hint}")
+
+    async def _answers(self) -> bool:
+        """Return whether the kernel answers on shell and IOPub in time."""
+        sent = self._client.kernel_info()
+        with anyio.move_on_after(READY_SECONDS):
+            await self._client.get_shell_msg()
+            await self._listen(sent, ignored)
+            return True
+        return False
+
+    async def _asks(self) -> bool:
+        """Return whether a request for input arrives in time. A kernel drops one without a word while the stdin channel
+        is not connected yet, which may be after the others are, and the cell then waits without end.
+        """
+
+        async def nothing(prompt: str, password: bool) -> str:
+            return ""
+
+        with anyio.move_on_after(READY_SECONDS), suppress(KernelDied):
+            return await self.run("input()", ignored, nothing, quiet=True)
+        await self.settle(REPLY_SECONDS)
+        return False
 
     async def end(self) -> None:
         """End the kernel with all that it has started."""
@@ -222,6 +246,10 @@ class Kernel:
 
 
 _BACKEND = "module://matplotlib_inline.backend_inline"
+
+
+def ignored(kind: str, content: Mapping[str, Any]) -> None:
+    """Ignore the output of an internal cell."""
 
 
 async def _removed(directory: Path) -> None:
