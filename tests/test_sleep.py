@@ -62,7 +62,7 @@ async def test_an_idle_conversation_sleeps_and_comes_back_with_the_next_message(
 async def test_it_sleeps_by_itself(tmp_path: Path) -> None:
     runtime = Runtime(tmp_path / "store", client=ScriptedLLM([]), idle_after=0.0)
     async with runtime, Conversation(AGENT, tmp_path, runtime=runtime, id="c") as conversation:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while conversation.state.prompt is not None:
                 await anyio.lowlevel.checkpoint()
         assert [event.seq for event in read_conversation(directory(runtime.store, "c"))] == [1, 2]
@@ -236,7 +236,7 @@ async def test_leaving_the_runtime_ends_those_who_follow(tmp_path: Path) -> None
             if isinstance(item, Event):
                 seen.append(item.seq)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             async with Runtime(tmp_path / "store", client=ScriptedLLM([])) as runtime:
                 for rested in (True, False):

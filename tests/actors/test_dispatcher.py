@@ -37,7 +37,7 @@ async def test_all_who_wait_for_the_end_are_told() -> None:
         dispatcher = Dispatcher(supervisor, lambda name: Performer(cast("Any", lambda: held), 1))
         dispatcher.attach(cast("Log", SimpleNamespace(state=State())))
         dispatcher.hand_out([CallModel("call-1")])
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await held.begun.wait()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(dispatcher.wait_idle)

@@ -40,7 +40,7 @@ async def following(there: Peer, **fields: float) -> AsyncIterator[RemoteEnd]:
 
 async def taken(end: RemoteEnd, upto: int) -> list[Event]:
     """The events up to a seq, when they have come."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         await end._here.feed.wait_for(lambda state: state.seq >= upto)
         return [event async for event in end.events(0)]
 

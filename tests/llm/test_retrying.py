@@ -121,7 +121,7 @@ async def test_an_interrupt_ends_a_wait_at_once(tmp_path: Path) -> None:
                 tasks.start_soon(follow)
                 with anyio.fail_after(20):
                     await waiting.wait()
-                with anyio.fail_after(5):
+                with anyio.fail_after(30):
                     await conversation.interrupt("enough")
             assert conversation.state.status is ExecutionStatus.PAUSED
             assert (await conversation.run()).status is ExecutionStatus.FINISHED

@@ -237,7 +237,7 @@ async def test_an_answer_is_there_though_the_end_of_its_stream_is_missing(wire_c
     for quiet in ("stall", "trickle"):
         async with Replay(Replayed((sent,), ending=quiet)) as provider:
             with anyio.fail_after(20):
-                assert (await wire_client.complete(request(provider.llm(timeout=0.1)), Watch())).text == "Yes."
+                assert (await wire_client.complete(request(provider.llm(timeout=0.5)), Watch())).text == "Yes."
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -11,7 +11,7 @@ LONGEST = 0.05
 """Seconds between two looks, once it has lasted."""
 
 
-async def eventually(holds: Callable[[], object | Awaitable[object]], what: str, seconds: float = 5.0) -> None:
+async def eventually(holds: Callable[[], object | Awaitable[object]], what: str, seconds: float = 20.0) -> None:
     """Return once `holds()` is true, or what it awaits. Fails with `what` when it is not within `seconds`."""
     wait = 0.002
     with anyio.move_on_after(seconds):

@@ -33,7 +33,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
 async def run(shell: Shell, command: str, **secrets: str) -> tuple[int, str]:
     """Exit code and output of a command."""
     await shell.begin(command, lambda data: None, secrets)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         while shell.running:
             await shell.wait(None)
     ended = await shell.wait(0)
@@ -160,7 +160,7 @@ async def test_no_file_holds_it_while_it_runs_and_after(shell: Shell, tmp_path: 
 
 async def run_to_the_end(shell: Shell) -> None:
     """Wait until the command has ended."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         while shell.running:
             await shell.wait(None)
 

@@ -33,7 +33,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
 
 async def ended(shell: Shell) -> tuple[int, str]:
     """Exit code and output of the running command."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         while shell.running:
             await shell.wait(None)
     end = await shell.wait(0)

@@ -34,7 +34,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
 
 async def ended(shell: Shell) -> Ended | None:
     """The end of the running command."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         while shell.running:
             await shell.wait(None)
     return await shell.wait(0)
@@ -239,7 +239,7 @@ async def test_a_cancelled_start_leaves_no_process(tmp_path: Path, steps: int) -
 
     async with anyio.create_task_group() as group:
         group.start_soon(start)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while not new():
                 await anyio.lowlevel.checkpoint()
         for _ in range(steps):

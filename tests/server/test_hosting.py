@@ -175,7 +175,7 @@ async def test_what_a_stop_paused_goes_on_if_told_so(tmp_path: Path, resume: boo
         await conversations.recover()
         if resume:
             went_on = await conversations.get("stopped", ADA)
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 state = await went_on.run()
             assert state.status is ExecutionStatus.FINISHED
         found = {row.id: row.status for row in await conversations.page(ADA)}

@@ -138,8 +138,8 @@ class FakeContext:
         return CurrentMask(lambda: self._registry.mask)
 
     async def until(self, pattern: str) -> re.Match[str]:
-        """The first place where the output matches, once it does. Raises `TimeoutError` after 5 s."""
-        with anyio.fail_after(5):
+        """The first place where the output matches, once it does. Raises `TimeoutError` after 30 s."""
+        with anyio.fail_after(30):
             while (match := re.search(pattern, self.shown)) is None:
                 self._more = anyio.Event()
                 await self._more.wait()

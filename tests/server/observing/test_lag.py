@@ -9,7 +9,7 @@ from agentrt.server.observing.lag import measure
 
 async def test_a_loop_that_was_held_was_late() -> None:
     told: list[float] = []
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(measure, told.append, 0.001)
             while len(told) < 3:

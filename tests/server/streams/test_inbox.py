@@ -25,7 +25,7 @@ async def test_messages_are_taken_in_order_and_a_full_inbox_makes_wait() -> None
 
 async def test_where_nothing_is_taken_one_more_is_read_after_a_while() -> None:
     inbox = Inbox(most=1, stall=0.01)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         await inbox.put("0")
         await inbox.put("1")
     assert [await inbox.get(), await inbox.get()] == ["0", "1"]

@@ -73,7 +73,7 @@ def footer(observation: TerminalObservation) -> str:
 async def left_running(run: Run, command: str, pattern: str) -> re.Match[str]:
     """Run a command that does not end; the first place where its output matches, once some call's does."""
     said = shown(await run(command, timeout=SHORT))
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         while not (match := re.search(pattern, said)):
             observation = await run(timeout=SHORT)
             assert observation.status != "completed"
@@ -93,7 +93,7 @@ AWAY_IDS = ["bare-session", "unmarked-session", "bare-session-orphan"]
 
 async def cancelled_when(terminal: Terminal, context: FakeContext, command: str, pattern: str) -> re.Match[str]:
     """Run a command, and cancel the call when it has printed `pattern`; that place of its output."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(terminal, TerminalAction(command), context)
             match = await context.until(pattern)
@@ -190,7 +190,7 @@ async def test_a_command_that_ended_between_two_calls_is_still_seen(run: Run, tm
     await run("cat gate; (exit 5)", timeout=SHORT)
     await anyio.Path(tmp_path / "gate").write_text("through\n")
     seen = ""
-    with pytest.raises(ToolError, match=r"has ended meanwhile: .* empty command"), anyio.fail_after(5):
+    with pytest.raises(ToolError, match=r"has ended meanwhile: .* empty command"), anyio.fail_after(30):
         while True:
             seen += shown(await run(":", is_input=True, timeout=0))
             await anyio.lowlevel.checkpoint()
@@ -632,7 +632,7 @@ async def test_two_terminals_run_side_by_side(tmp_path: Path) -> None:
     async def run(number: int, command: str) -> None:
         ends[number] = await terminals[number](TerminalAction(command), FakeContext(tmp_path))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(run, 0, "echo ping > there; cat back")
             group.start_soon(run, 1, "cat there; echo pong > back")
