@@ -41,11 +41,7 @@ export function noticeOf(event: Event): Notice | undefined {
     case "ResourceLost":
       return { tone: "warning", text: event.detail };
     case "CriticAssessed":
-      return {
-        tone: event.success ? "good" : "warning",
-        text: `Judged by ${event.critic}: ${event.success ? "good enough" : "not good enough yet"} (${event.score.toFixed(2)})`,
-        ...(event.message ? { detail: event.message } : {}),
-      };
+      return judged(event);
     case "WorkspaceSnapshot":
       return event.off ? { tone: "warning", text: `Files are not saved for rewinds: ${event.off}` } : undefined;
     case "FilesRestored":
@@ -59,6 +55,17 @@ export function noticeOf(event: Event): Notice | undefined {
     default:
       return settings(event);
   }
+}
+
+function judged(event: EventOf<"CriticAssessed">): Notice {
+  if (event.error) return { tone: "warning", text: `Critic ${event.critic} failed`, detail: event.error };
+  const goal = event.critic === "goal";
+  const verdict = event.success ? (goal ? "Goal reached" : "Good enough") : goal ? "Goal not reached yet" : "Not good enough yet";
+  return {
+    tone: event.success ? "good" : "warning",
+    text: `${verdict} (score ${event.score.toFixed(2)}${goal ? "" : `, critic ${event.critic}`})`,
+    ...(event.message ? { detail: event.message } : {}),
+  };
 }
 
 function settings(event: Event): Notice | undefined {
