@@ -11,6 +11,8 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.mcp.warm import warmed
+
 # No example is timed: a test is slow where others run beside it. A fixture may serve all examples of a test.
 settings.register_profile(
     "agentrt", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -36,3 +38,10 @@ def _frozen() -> Iterator[None]:
     if next(_number) % MODULES == 0:
         gc.collect()
         gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def warm_servers() -> Iterator[None]:
+    """Have the servers of `tests.mcp.warm` start at once."""
+    with warmed():
+        yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -43,10 +44,13 @@ from agentrt.state import fold
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
 from tests.delegating import delegate, task_of
+from tests.mcp.warm import server_of, warm
 from tests.proofs.waiting import eventually
 
 ROOT = Path(__file__).parent.parent
-DEMO: dict[str, Any] = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(ROOT)}
+pytestmark = pytest.mark.usefixtures("warm_servers")
+
+DEMO = server_of()
 BAD: dict[str, Any] = {"command": "no-such-program"}
 
 
@@ -414,7 +418,7 @@ async def test_a_change_that_nobody_was_asked_about_stays_one(tmp_path: Path) ->
 
 
 async def test_names_stay_with_their_servers_and_go_by_the_order_of_the_configuration(tmp_path: Path) -> None:
-    slow = {**DEMO, "command": "sh", "args": ["-c", f"sleep 1; exec {sys.executable} -m tests.mcp.server"]}
+    slow = {**DEMO, "command": "sh", "args": ["-c", f"sleep 1; exec {shlex.join(warm('tests.mcp.server'))}"]}
     servers = {"slow": slow, "quick": DEMO}
     with anyio.fail_after(60):
         turns = [call("die"), call("quick_add", a=1, b=2), call("add", a=1, b=2), finish("ok")]
@@ -471,7 +475,7 @@ async def test_a_server_whose_pins_cannot_be_read_is_not_there(tmp_path: Path) -
 
 @pytest.mark.parametrize("module", ["tests.mcp.server", "tests.mcp.old"])
 async def test_a_server_knows_the_workspace_and_its_log_is_shown(tmp_path: Path, module: str) -> None:
-    server = {**DEMO, "args": ["-m", module]}
+    server = server_of(module)
     shown: list[str] = []
     model = ScriptedLLM([call("places"), finish("ok")])
     with anyio.fail_after(40):

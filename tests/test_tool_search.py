@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+
+import pytest
 
 from agentrt import ExecutionStatus
 from agentrt.events import ActionEvent, AgentErrorEvent, ObservationEvent, ToolsChanged
@@ -12,9 +13,11 @@ from agentrt.specs.content import plain
 from agentrt.specs.deferral import CALL, SEARCH, tokens_of
 from agentrt.state import fold
 from agentrt.testing import ScriptedLLM, call, calls, finish
+from tests.mcp.warm import server_of
 from tests.test_mcp import DEMO, agent, lived
 
-MANY: dict[str, Any] = {**DEMO, "args": ["-m", "tests.mcp.many"]}
+MANY = server_of("tests.mcp.many")
+pytestmark = pytest.mark.usefixtures("warm_servers")
 
 
 async def test_what_a_search_finds_is_called_and_the_tools_stay_the_same(tmp_path: Path) -> None:

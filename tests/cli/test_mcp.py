@@ -17,15 +17,16 @@ from agentrt.cli.mcp import mcp
 from agentrt.errors import ConfigurationError
 from mcp import Client, StdioServerParameters
 from tests.mcp.serving import free_port, listens
+from tests.mcp.warm import ROOT, server_of, warm
 from tests.proofs.waiting import eventually
 
-ROOT = Path(__file__).parent.parent.parent
+pytestmark = pytest.mark.usefixtures("warm_servers")
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
     servers = {
-        "demo": {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(ROOT)},
+        "demo": server_of(),
         "gone": {"command": "no-such-program"},
         "web": {"url": "http://127.0.0.1:1/${PATH_OF_IT}", "headers": {"X": "${OPTIONAL:-y}"}},
         "off": {"command": "x", "disabled": True},
@@ -103,7 +104,7 @@ def test_a_login_is_of_use_to_the_other_commands_until_the_logout(
             assert process.wait(30) == 0
             return process.stdout.read()
 
-    command = [sys.executable, "-m", "tests.mcp.authorized", str(port)]
+    command = warm("tests.mcp.authorized", str(port))
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as server:
         try:
             anyio.run(eventually, lambda: listens(port), "it listens", 30)

@@ -15,6 +15,7 @@ from agentrt.specs import PermissionRule
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, call, calls, finish, say
 from agentrt.testing.turns import Turn
+from tests.mcp.warm import server_of
 from tests.stores import rules_in
 
 from .terminal import SECONDS, Terminal
@@ -229,11 +230,10 @@ async def test_a_second_ctrl_c_leaves_at_once_with_the_log_as_it_is(tmp_path: Pa
 
 
 @pytest.mark.proof
+@pytest.mark.usefixtures("warm_servers")
 async def test_a_form_of_a_server_is_filled_in(tmp_path: Path) -> None:
     env = home_of(tmp_path)
-    root = Path(__file__).parent.parent.parent
-    server = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(root)}
-    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"demo": server}}))
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"demo": server_of()}}))
     words = ("--mcp", str(tmp_path / "mcp.json"), "--allow", "choose:*")
     async with ScriptedProvider([call("choose"), say("Done.")]) as provider:
         async with Terminal(run(provider, tmp_path, *words), env) as terminal:
@@ -245,12 +245,11 @@ async def test_a_form_of_a_server_is_filled_in(tmp_path: Path) -> None:
     assert "accept red" in terminal.text
 
 
+@pytest.mark.usefixtures("warm_servers")
 @pytest.mark.parametrize("answer", ["y", "n"])
 async def test_a_server_has_the_model_say_something_only_where_a_person_wants_that(tmp_path: Path, answer: str) -> None:
     env = home_of(tmp_path)
-    root = Path(__file__).parent.parent.parent
-    server = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(root)}
-    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"demo": server}}))
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"demo": server_of()}}))
     words = ("--mcp", str(tmp_path / "mcp.json"), "--allow", "think_aloud:*")
     turns = [call("think_aloud"), *([say("Something.")] if answer == "y" else []), say("Done.")]
     async with ScriptedProvider(turns) as provider:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 
 import anyio
 import anyio.abc
 
+from tests.mcp.warm import ROOT, warm
 from tests.proofs.waiting import eventually
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 def free_port() -> int:
@@ -25,7 +22,7 @@ def free_port() -> int:
 @asynccontextmanager
 async def served(port: int, module: str = "tests.mcp.server", *more: str) -> AsyncIterator[anyio.abc.Process]:
     """A server that listens, as a process."""
-    command = [sys.executable, "-m", module, str(port), *more]
+    command = warm(module, str(port), *more)
     async with await anyio.open_process(command, cwd=ROOT, stdout=None, stderr=None) as process:
         try:
             await eventually(lambda: listens(port), "it listens", 30)

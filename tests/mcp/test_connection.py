@@ -21,6 +21,8 @@ from agentrt.specs.mcp import MCPServer
 from tests.mcp.serving import ROOT, free_port, served
 from tests.proofs.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("warm_servers")
+
 DEMO = MCPServer(command=sys.executable, args=("-m", "tests.mcp.server"), cwd=str(ROOT), env={"GIVEN": "yes"})
 SECONDS = 30
 

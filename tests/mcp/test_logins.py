@@ -15,6 +15,7 @@ from agentrt.storage.memory import MemoryStorage
 from tests.mcp.serving import free_port, served
 
 
+@pytest.mark.usefixtures("warm_servers")
 async def test_one_owner_does_not_keep_others_from_logging_in() -> None:
     of, port = tokens_of(MemoryStorage().shelf, Cipher(Cipher.new_key()), None), free_port()
     server, logins = MCPServer(url=f"http://127.0.0.1:{port}/mcp"), Logins()

@@ -15,7 +15,7 @@ from tests.mcp import serving
 
 from .consoles import PATIENCE, console
 
-pytestmark = pytest.mark.proof
+pytestmark = [pytest.mark.proof, pytest.mark.usefixtures("warm_servers")]
 
 DEMO: dict[str, Any] = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(serving.ROOT)}
 

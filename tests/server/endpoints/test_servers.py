@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,10 +17,13 @@ from agentrt.errors import ConfigurationError, ServerMissing, ToolError
 from agentrt.secrets import Cipher
 from agentrt.testing import ScriptedLLM, call, finish
 from tests.mcp import serving
+from tests.mcp.warm import warm
 from tests.proofs.waiting import eventually
 from tests.test_mcp import DEMO, agent
 
 from ..served import served
+
+pytestmark = pytest.mark.usefixtures("warm_servers")
 
 
 @asynccontextmanager
@@ -39,7 +43,7 @@ async def standing(conversation: Conversation) -> dict[str, str]:
 
 async def test_how_they_stand_and_a_try_again(tmp_path: Path) -> None:
     later = tmp_path / "later"
-    waiting = f"test -e {later} && exec {DEMO['command']} -m tests.mcp.server"
+    waiting = f"test -e {later} && exec {shlex.join(warm('tests.mcp.server'))}"
     servers = {
         "demo": {**DEMO, "env": {"API_TOKEN": "hidden-token-1"}},
         "later": {**DEMO, "command": "sh", "args": ["-c", waiting]},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,8 +18,10 @@ from agentrt.server import ServerSettings
 from agentrt.server.mcp.operations import MOST_EVENTS
 from agentrt.testing import ScriptedLLM, call, finish, say
 from mcp import Client, MCPError
-from tests.mcp.serving import ROOT
+from tests.mcp.warm import server_of
 from tests.server.served import served
+
+pytestmark = pytest.mark.usefixtures("warm_servers")
 
 SECONDS = 40
 
@@ -116,9 +117,8 @@ async def test_the_person_behind_the_client_answers_what_a_tool_asks(tmp_path: P
         return ElicitResult(action=verdict, content={"colour": "red"} if verdict == "accept" else None)  # type: ignore[arg-type]
 
     model = ScriptedLLM([call("choose"), finish("ok")])
-    demo = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(ROOT)}
     async with client(
-        tmp_path, model, mode, mcp_servers={"demo": demo}, confirmation=AlwaysConfirm(), elicited=elicited
+        tmp_path, model, mode, mcp_servers={"demo": server_of()}, confirmation=AlwaysConfirm(), elicited=elicited
     ) as at:
         begun = await done(at, "start_conversation", task="Choose.")
         await done(at, "wait", conversation=begun["conversation"])
