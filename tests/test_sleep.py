@@ -113,6 +113,7 @@ async def test_what_is_at_work_keeps_it_awake(tmp_path: Path) -> None:
         assert conversation.state.prompt is not None
 
 
+@pytest.mark.proof
 async def test_a_sleeping_conversation_is_a_stub_of_two_kilobytes(tmp_path: Path) -> None:
     """Without a task or a descriptor."""
     runtime = Runtime(tmp_path / "store", client=ScriptedLLM([say("Hello.")] * 200, keep=False))

@@ -79,6 +79,7 @@ async def test_what_a_spec_says_comes_first(client: LiteLLMClient) -> None:
     assert found.cache_read_cost is None, "a price of one's own is for all tokens"
 
 
+@pytest.mark.proof
 def test_litellm_is_loaded_off_the_loop_and_without_network() -> None:
     script = """
 import asyncio, socket, sys, threading

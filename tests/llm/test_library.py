@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from agentrt.llm import library
 
 HOST = """
@@ -32,6 +34,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.proof
 def test_a_program_that_uses_litellm_itself_keeps_its_settings() -> None:
     environment = os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}  # as its import has no network here
     done = subprocess.run([sys.executable, "-c", HOST], capture_output=True, text=True, env=environment, check=False)

@@ -196,6 +196,7 @@ async def test_a_tree_is_killed_and_does_its_work(tmp_path: Path) -> None:
     await works(tmp_path, 1, 3)
 
 
+@pytest.mark.proof
 async def test_a_tree_is_killed_and_does_not_overspend(tmp_path: Path) -> None:
     await spends(tmp_path, 2, 3, "--cost", "0.4", "--steps", "9999")
 

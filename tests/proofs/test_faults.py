@@ -156,6 +156,7 @@ async def test_a_store_on_a_full_disk(tmp_path: Path) -> None:
 
 
 @needs_mounts
+@pytest.mark.proof
 async def test_a_read_only_directory(tmp_path: Path) -> None:
     """Of one that exists, and one that is new: neither is harmed, and both say what is wrong."""
     first = await hosted(tmp_path, BAD)

@@ -461,7 +461,8 @@ async def test_a_workspace_that_was_removed_comes_back(trees: Trees, workspace: 
     assert seen(workspace) == before
 
 
-async def test_files_that_come_and_go_meanwhile(trees: Trees, workspace: Path) -> None:
+@pytest.mark.parametrize("kept", [5, pytest.param(25, marks=pytest.mark.proof)])
+async def test_files_that_come_and_go_meanwhile(trees: Trees, workspace: Path, kept: int) -> None:
     """As a build or a watcher has it: each tree is made all the same."""
     stop = anyio.Event()
 
@@ -476,7 +477,7 @@ async def test_files_that_come_and_go_meanwhile(trees: Trees, workspace: Path) -
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(churning)
-        for number in range(25):
+        for number in range(kept):
             (workspace / "src/a.py").write_text(f"{number}\n")
             assert await trees.read((await trees.keep()).tree, "src/a.py") == f"{number}\n".encode()
         stop.set()
