@@ -183,7 +183,9 @@ async def test_subscribers_that_stop_reading(tmp_path: Path) -> None:
             for mirror, socket in zip(sleepers, sockets, strict=True):
                 async for message in socket:
                     await mirror.take(socket, message.data)
-                assert socket.close_code == 4008
+                assert socket.close_code in (4008, aiohttp.WSCloseCode.ABNORMAL_CLOSURE), (
+                    "told why, or given up by the kernel"
+                )
                 assert 0 < len(mirror.events) < conversation.state.seq
                 tasks.start_soon(mirror.follow, client.url)
             await mirrored(sleepers, tmp_path)

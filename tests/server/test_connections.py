@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
+from hypercorn.config import Config
+from starlette.types import Receive, Scope, Send
 
 from agentrt.server import ServerSettings
+from agentrt.server.connections import serve_connections
 from agentrt.testing import ScriptedLLM
 
 from .served import Client, served
@@ -75,3 +80,32 @@ async def test_a_length_that_is_said_in_two_ways_is_refused_and_the_connection_c
         assert answer.count(b"HTTP/1.1 ") == 1, "what follows is not read as a request"
         assert not answer.endswith(b"<open>")
         assert (await client.ask("GET", "/alive"))[0] == 200
+
+
+async def test_a_client_that_the_kernel_gives_up_has_gone(caplog: pytest.LogCaptureFixture) -> None:
+    """It reads nothing: what is sent to it, and closing its connection, fails with a timeout of the system."""
+    told, stop = list[str](), asyncio.Event()
+
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        async def pour() -> None:
+            while True:
+                await send({"type": "http.response.body", "body": bytes(1 << 20), "more_body": True})
+                await anyio.lowlevel.checkpoint()
+
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pour)
+            told.append((await receive())["type"])
+            tasks.cancel_scope.cancel()
+        stop.set()
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 100)
+    config = Config()
+    config.graceful_timeout = 20.0
+    with anyio.fail_after(30), socket.create_connection(listener.getsockname()) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        await serve_connections(endless, listener, config, stop)
+    assert told == ["http.disconnect"]
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from typing import Any
 
 import h11
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
-from hypercorn.events import Closed
+from hypercorn.events import Closed, Event
 from hypercorn.protocol import ProtocolWrapper
 from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.utils import wrap_app
@@ -63,6 +64,19 @@ class Connection(TCPServer):
         given = (wrapper.app, wrapper.config, wrapper.context, wrapper.task_group, wrapper.state)
         wrapper.protocol = self.spoken(*given, wrapper.ssl, wrapper.client, wrapper.server, wrapper.send)
         self._wrapper = wrapper
+
+    async def protocol_send(self, event: Event) -> None:
+        """Send what the protocol has to send. To Hypercorn, only a `ConnectionError` means that the client is gone; the
+        kernel may also say that it has timed out or cannot be reached any more.
+        """
+        try:
+            await super().protocol_send(event)
+        except OSError:
+            await self.protocol.handle(Closed())
+
+    async def _close(self) -> None:
+        with suppress(OSError):
+            await super()._close()
 
 
 class MayUpgrade(Connection):
