@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from agentrt.tools.files.difference import diff
@@ -23,6 +23,7 @@ LONG = st.lists(st.sampled_from(["a\n", "b\n", "\n", "c\n"]), max_size=60).map("
 @pytest.mark.skipif(shutil.which("patch") is None, reason="there is no patch(1)")
 @settings(max_examples=50)
 @given(old=ODD | LONG, new=ODD | LONG)
+@example(old="\n\n\n\na\n", new="\n\n\n\n\na\n")
 def test_patch_makes_the_new_text_of_the_old_one_and_the_diff(
     tmp_path_factory: pytest.TempPathFactory, old: str, new: str
 ) -> None:
