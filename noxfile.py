@@ -124,13 +124,19 @@ def _generated() -> dict[Path, str]:
 
 @nox.session
 def proofs(session: nox.Session) -> None:
-    """The long proofs: kill -9, interrupts at random moments, every bit of a log, the console in a browser."""
+    """The long proofs: kill -9, interrupts at random moments, every bit of a log, the console in a browser; and the
+    laws of the default tests, with five times as many examples.
+    """
     session.install("-e", ".[test]")
     _install_console(session)
     _npm(session, "run", "build")
     cores, found = str(len(os.sched_getaffinity(0))), [0, 5]  # 5: the arguments name none of these
     session.run(
         *("pytest", "-m", "proof and not timed", "-n", cores, "--dist", "loadfile", *session.posargs),
+        success_codes=found,
+    )
+    session.run(
+        *("pytest", "-m", "hypothesis and not proof", "--hypothesis-profile=thorough", "-n", cores, *session.posargs),
         success_codes=found,
     )
     session.run("pytest", "-m", "proof and timed", *session.posargs, success_codes=found)

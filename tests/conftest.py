@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, settings
 from tests.mcp.warm import warmed
 
 # No example is timed: a test is slow where others run beside it. A fixture may serve all examples of a test.
-settings.register_profile(
-    "agentrt", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
+_BASE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+settings.register_profile("agentrt", _BASE, max_examples=50)
+settings.register_profile("thorough", _BASE, max_examples=250)  # of 'nox -s proofs'
 settings.load_profile("agentrt")
 
 # Bytecode is kept, whatever the environment says: tests start hundreds of processes, which would compile it all again.
