@@ -226,17 +226,21 @@ async def test_a_call_that_waits_for_its_tool(tmp_path: Path) -> None:
 
 
 async def interrupted_at_random(directory: Path, seed: int) -> None:
-    """Interrupt a run again and again, at any moment of its model calls, its tools and its shell, until it finishes."""
+    """Interrupt a run again and again, at any moment of its model calls, its tools and its shell, until it finishes.
+
+    Its last step may be cut, too: then it is taken again.
+    """
     chance = random.Random(seed)
     marks = [unique_mark(chance) for _ in range(2)]
-    model = ScriptedLLM(lambda request: steps[steps_taken(request)], delay=0.004)
     steps = _steps(directory, marks)
+    model = ScriptedLLM(lambda request: steps[min(steps_taken(request), len(steps) - 1)], delay=0.004)
     agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
     children, open_before = set(psutil.Process().children(recursive=True)), psutil.Process().num_fds()
     async with begun(Runtime(directory / "store", client=model), agent, directory) as subject:
         while subject.conversation.state.status is not ExecutionStatus.FINISHED:
             with anyio.move_on_after(chance.uniform(0.0, 0.12)):
                 await subject.conversation.run()
+            assert subject.conversation.state.status is not ExecutionStatus.ERROR, subject.conversation.state.error
             await subject.interrupt()
             await subject.at_rest()
             await eventually(lambda: not any(map(marked, marks)), "all that was cut is gone", GONE_SECONDS)
