@@ -47,6 +47,9 @@ SECONDS = 0.2
 GONE_SECONDS = 2.0
 """How long something of what was cut may live."""
 
+SLACK = 10.0
+"""How many times as long both may take where other tests run beside it."""
+
 FAMILY = """\
 import os, signal, time
 
@@ -88,10 +91,12 @@ def marked(mark: str) -> list[int]:
 
 
 class Subject:
-    """A conversation that is interrupted, and its log file."""
+    """A conversation that is interrupted, and its log file. The times are `slack` times as long where others run beside
+    it.
+    """
 
-    def __init__(self, conversation: Conversation, directory: Path) -> None:
-        self.conversation, self.directory = conversation, directory
+    def __init__(self, conversation: Conversation, directory: Path, slack: float = SLACK) -> None:
+        self.conversation, self.directory, self.slack = conversation, directory, slack
 
     async def interrupt(self) -> None:
         """Interrupt in time; the intent is in the file when the call returns."""
@@ -99,11 +104,13 @@ class Subject:
         await self.conversation.interrupt()
         took = time.monotonic() - begun
         assert any(isinstance(event, InterruptEvent) for event in read_conversation(self.directory)[before:])
-        assert took < SECONDS, f"the interrupt took {1000 * took:.0f} ms"
+        assert took < SECONDS * self.slack, f"the interrupt took {1000 * took:.0f} ms"
 
     async def at_rest(self) -> list[Event]:
         """Wait until nothing is in flight; the log is valid then: numbered, with one result for every call."""
-        await eventually(lambda: not self.conversation.state.in_flight, "the end of what was cut", GONE_SECONDS)
+        await eventually(
+            lambda: not self.conversation.state.in_flight, "the end of what was cut", GONE_SECONDS * self.slack
+        )
         events = read_conversation(self.directory)
         await eventually(lambda: self.conversation.state.seq >= len(events), "what is durable is visible")
         check_numbering(events)
@@ -116,13 +123,13 @@ class Subject:
 
 
 @asynccontextmanager
-async def begun(runtime: Runtime, agent: Agent, workspace: Path) -> AsyncIterator[Subject]:
+async def begun(runtime: Runtime, agent: Agent, workspace: Path, slack: float = SLACK) -> AsyncIterator[Subject]:
     """A conversation with its first message."""
     async with runtime:
         tools = counting_tools(workspace)
         async with Conversation(agent, workspace, id=NAME, tools=tools, runtime=runtime) as conversation:
             await conversation.send_message("Begin.")
-            yield Subject(conversation, directory(runtime.store, NAME))
+            yield Subject(conversation, directory(runtime.store, NAME), slack)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # litellm's own
@@ -185,7 +192,7 @@ async def test_a_command_and_all_that_it_started(tmp_path: Path) -> None:
                 break
         await eventually(lambda: len(marked(mark)) == 6, "the command's six processes")
         await subject.interrupt()
-        await eventually(lambda: not marked(mark), "all of the command is gone", GONE_SECONDS - SECONDS)
+        await eventually(lambda: not marked(mark), "all of the command is gone", GONE_SECONDS * SLACK)
         events = await subject.at_rest()
         (cut,) = (event.error for event in events if isinstance(event, AgentErrorEvent))
         assert cut.startswith("Interrupted")
@@ -225,7 +232,7 @@ async def test_a_call_that_waits_for_its_tool(tmp_path: Path) -> None:
         assert (await subject.conversation.run()).status is ExecutionStatus.FINISHED
 
 
-async def interrupted_at_random(directory: Path, seed: int) -> None:
+async def interrupted_at_random(directory: Path, seed: int, slack: float = SLACK) -> None:
     """Interrupt a run again and again, at any moment of its model calls, its tools and its shell, until it finishes.
 
     Its last step may be cut, too: then it is taken again.
@@ -236,14 +243,14 @@ async def interrupted_at_random(directory: Path, seed: int) -> None:
     model = ScriptedLLM(lambda request: steps[min(steps_taken(request), len(steps) - 1)], delay=0.004)
     agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
     children, open_before = set(psutil.Process().children(recursive=True)), psutil.Process().num_fds()
-    async with begun(Runtime(directory / "store", client=model), agent, directory) as subject:
+    async with begun(Runtime(directory / "store", client=model), agent, directory, slack) as subject:
         while subject.conversation.state.status is not ExecutionStatus.FINISHED:
             with anyio.move_on_after(chance.uniform(0.0, 0.12)):
                 await subject.conversation.run()
             assert subject.conversation.state.status is not ExecutionStatus.ERROR, subject.conversation.state.error
             await subject.interrupt()
             await subject.at_rest()
-            await eventually(lambda: not any(map(marked, marks)), "all that was cut is gone", GONE_SECONDS)
+            await eventually(lambda: not any(map(marked, marks)), "all that was cut is gone", GONE_SECONDS * slack)
         _check_counted(directory, await subject.at_rest())
     assert set(psutil.Process().children(recursive=True)) <= children
     assert psutil.Process().num_fds() == open_before
@@ -281,4 +288,4 @@ async def test_a_few_moments(tmp_path: Path, seed: int) -> None:
 @pytest.mark.timed
 @pytest.mark.parametrize("seed", range(100, 140))
 async def test_any_moment(tmp_path: Path, seed: int) -> None:
-    await interrupted_at_random(tmp_path, seed)
+    await interrupted_at_random(tmp_path, seed, slack=1.0)
