@@ -11,6 +11,7 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, settings
 
+from agentrt.actors import file_keeper
 from tests.mcp.warm import warmed
 
 # No example is timed: a test is slow where others run beside it. A fixture may serve all examples of a test.
@@ -45,3 +46,10 @@ def warm_servers() -> Iterator[None]:
     """Have the servers of `tests.mcp.warm` start at once."""
     with warmed():
         yield
+
+
+@pytest.fixture
+def files_are_kept_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have calls wait for the trees before and after them, however busy the machine is."""
+    monkeypatch.setattr(file_keeper, "FIRST_SECONDS", 20.0)
+    monkeypatch.setattr(file_keeper, "LAST_SECONDS", 20.0)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool
+from agentrt.actors import file_keeper
 from agentrt.errors import ConfigurationError, ConversationExists, EventRefused, WorkspaceError
 from agentrt.events import (
     ActionEvent,
@@ -26,6 +27,8 @@ from agentrt.testing import ScriptedLLM, call, finish
 from tests.proofs.waiting import eventually
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
+
+pytestmark = pytest.mark.usefixtures("files_are_kept_in_time")
 
 
 async def logged(conversation: Conversation) -> list[Event]:
@@ -363,7 +366,8 @@ async def test_what_a_person_does_before_the_conversation_is_left_is_theirs(tmp_
             assert (await restorations(talk))[0].left == ("theirs",)
 
 
-async def test_a_tree_that_was_made_too_late_says_so(tmp_path: Path) -> None:
+async def test_a_tree_that_was_made_too_late_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_keeper, "FIRST_SECONDS", 0.0)
     work = tmp_path / "work"
     work.mkdir()
     (work / "a").write_bytes(os.urandom(60 << 20))

@@ -15,6 +15,8 @@ from .places import At, everything
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
 
+pytestmark = pytest.mark.usefixtures("files_are_kept_in_time")
+
 
 def filled(place: Path) -> None:
     """Put files there that an agent and a person may change."""
