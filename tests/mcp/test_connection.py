@@ -18,7 +18,8 @@ from agentrt.mcp.results import content_of
 from agentrt.specs import ImageContent
 from agentrt.specs.content import plain
 from agentrt.specs.mcp import MCPServer
-from tests.mcp.serving import ROOT, free_port, served
+from tests.mcp.serving import free_port, served
+from tests.mcp.warm import ROOT
 from tests.proofs.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("warm_servers")

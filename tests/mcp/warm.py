@@ -60,7 +60,7 @@ def serve(listening: socket.socket) -> None:
     gc.collect()
     gc.freeze()  # or a collection in a server touches, and so copies, all pages
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while 0 not in select.select([listening, 0], [], [])[0]:
+    while 0 not in select.select([listening.fileno(), 0], [], [])[0]:
         connection, _ = listening.accept()
         if os.fork() == 0:
             listening.close()
@@ -78,7 +78,8 @@ def _mind(connection: socket.socket) -> None:
         _run(message.decode(errors="surrogateescape"), fds)
     for fd in (*fds, 0, 1, 2):
         os.close(fd)
-    if connection in select.select([os.pidfd_open(child), connection], [], [])[0]:
+    waits = connection.fileno()
+    if waits in select.select([os.pidfd_open(child), waits], [], [])[0]:
         os.kill(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     try:
@@ -95,7 +96,7 @@ def _run(message: str, fds: list[int]) -> None:
         os.dup2(fd, number)
         os.close(fd)
     os.environ.clear()
-    os.environ.update(line.split("=", 1) for line in variables.split("\0") if line)
+    os.environ.update({name: value for name, _, value in (one.partition("=") for one in variables.split("\0")) if name})
     os.chdir(place)
     sys.path[:1] = [place, *filter(None, os.environ.get("PYTHONPATH", "").split(":"))]
     code = 1

@@ -23,7 +23,8 @@ from agentrt.specs.content import plain
 from agentrt.state import fold
 from agentrt.testing import ScriptedLLM, calls, finish
 from agentrt.testing.scripted import Turn
-from tests.mcp.serving import ROOT, free_port, listens
+from tests.mcp.serving import free_port, listens
+from tests.mcp.warm import ROOT
 from tests.mcp.wicked import WAYS, WEB_WAYS
 
 from .evidence import check_numbering

@@ -85,7 +85,9 @@ class _Bounded(SequenceMatcher[str]):
     def get_opcodes(self) -> list[Opcode]:
         """Return how the first text becomes the second one, as `difflib` does."""
         head, tail, (old, new) = self._head, self._tail, self._ends
-        between = [(kind, a + head, b + head, c + head, d + head) for kind, a, b, c, d in super().get_opcodes()]
+        between: list[Opcode] = [
+            (kind, a + head, b + head, c + head, d + head) for kind, a, b, c, d in super().get_opcodes()
+        ]
         first: list[Opcode] = [("equal", 0, head, 0, head)] if head else []
         last: list[Opcode] = [("equal", old - tail, old, new - tail, new)] if tail else []
         return [*first, *between, *last]
