@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -34,6 +35,7 @@ from tests import delegating
 from . import delegator
 from .evidence import check_numbering, results
 from .killing import killed_after
+from .waiting import eventually
 from .worker import COUNTED
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -236,6 +238,11 @@ async def test_a_tree_dies_in_any_commit(tmp_path: Path, point: str, occurrence:
     await dies_at(tmp_path, point, occurrence + POINTS.index(point))
 
 
+def _alone(runtime: Runtime) -> bool:
+    """Whether all that is open is the top, and what has its place below it."""
+    return [host.name for host in runtime.hosts if not host.delegated] == [delegating.TOP]
+
+
 class Person:
     """Somebody who pauses, interrupts, answers and leaves at random, until the tree has ended."""
 
@@ -275,7 +282,7 @@ class Person:
                 async with Conversation(id=delegating.TOP, runtime=runtime, **given) as conversation:  # type: ignore[arg-type]
                     await conversation.send_message("all", id="the-task")
                     while await self._stays(conversation):
-                        assert [host.name for host in runtime.hosts if not host.delegated] == [delegating.TOP]
+                        await eventually(partial(_alone, runtime), "children that were cut have left", RUN_SECONDS)
                         if conversation.state.status is ExecutionStatus.FINISHED:
                             return self._check(delegating.Family(conversation, runtime))
             assert not len(runtime.hosts)
