@@ -27,7 +27,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 MODULES = 10
 """How many modules of tests lie between two full collections."""
 
+LONGEST = ("test_state_machine.py", "test_torn_log.py", "test_simulated_crashes.py", "test_mcp_conformance.py")
+"""Files that take minutes among the proofs. They begin first, so that none is left to one process at the end."""
+
 _number = count()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture(scope="module", autouse=True)
