@@ -131,7 +131,7 @@ def proofs(session: nox.Session) -> None:
     _install_console(session)
     _npm(session, "run", "build")
     cores, found = str(len(os.sched_getaffinity(0))), [0, 5]  # 5: the arguments name none of these
-    by_file = ("--dist", "loadfile", "--no-loadscope-reorder")  # reordered, those of one long test would begin last
+    by_file = ("--dist", "loadfile", "--no-loadscope-reorder")  # in the order of tests/conftest.py
     session.run(
         *("pytest", "-m", "proof and not timed", "-n", cores, *by_file, *session.posargs),
         success_codes=found,

@@ -21,7 +21,7 @@ def free_port() -> int:
 
 @asynccontextmanager
 async def served(port: int, module: str = "tests.mcp.server", *more: str) -> AsyncIterator[anyio.abc.Process]:
-    """A server that listens, as a process."""
+    """A server that listens, as a process. It needs the fixture `warm_servers`."""
     command = warm(module, str(port), *more)
     async with await anyio.open_process(command, cwd=ROOT, stdout=None, stderr=None) as process:
         try:

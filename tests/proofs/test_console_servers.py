@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,13 @@ from playwright.async_api import expect
 from agentrt.specs import ConfirmRisky, PermissionRule
 from agentrt.testing import call, finish
 from tests.mcp import serving
-from tests.mcp.warm import ROOT
+from tests.mcp.warm import server_of
 
 from .consoles import PATIENCE, console
 
 pytestmark = [pytest.mark.proof, pytest.mark.usefixtures("warm_servers")]
 
-DEMO: dict[str, Any] = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(ROOT)}
+DEMO = server_of()
 
 
 async def test_a_form_is_filled_in_and_the_servers_are_shown(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ def phase(state: State) -> str:
 class Subject:
     """A conversation whose run has every phase: model calls, tools, a shell with children, hooks and a condensation."""
 
-    def __init__(self, directory: Path, chance: random.Random, marks: list[str]) -> None:
-        self.directory, self.chance, self.points = directory, chance, Points()
+    def __init__(self, directory: Path, chance: random.Random, marks: list[str], slack: float) -> None:
+        self.directory, self.chance, self.slack, self.points = directory, chance, slack, Points()
         self._steps: list[ModelReply | ModelError] = [
             call("count", number=1),
             call("terminal", command=family(directory, marks[0])),
@@ -144,9 +144,9 @@ def _interrupts(events: Sequence[Event]) -> int:
     return sum(isinstance(event, InterruptEvent) for event in events)
 
 
-async def valid(subject: Subject, live: Conversation, slack: float) -> list[Event]:
+async def valid(subject: Subject, live: Conversation) -> list[Event]:
     """The log once all that was cut has ended: numbered, one result for every call, and what memory says."""
-    await eventually(lambda: not live.state.in_flight, "the end of what was cut", GONE_SECONDS * slack)
+    await eventually(lambda: not live.state.in_flight, "the end of what was cut", GONE_SECONDS * subject.slack)
     events = read_conversation(directory(subject.runtime.store, live.id))
     check_numbering(events)
     outcomes = results(events)
@@ -159,7 +159,7 @@ async def moments(directory: Path, count: int, seed: int, slack: float = SLACK) 
     """Interrupt runs of one conversation so often; where that was, and how long each took."""
     chance = random.Random(seed)
     marks = [unique_mark(chance) for _ in range(2)]
-    subject = Subject(directory, chance, marks)
+    subject = Subject(directory, chance, marks, slack)
     where: Counter[str] = Counter()
     took: list[float] = []
     children, files = set(psutil.Process().children(recursive=True)), psutil.Process().num_fds()
@@ -170,8 +170,10 @@ async def moments(directory: Path, count: int, seed: int, slack: float = SLACK) 
                     subject.begin()
                     await live.send_message(f"{TASK} {len(took)}.")
                 place, seconds = await interrupt(subject, live)
-                await valid(subject, live, slack)
-                await eventually(lambda: not any(map(marked, marks)), "all that was cut is gone", GONE_SECONDS * slack)
+                await valid(subject, live)
+                await eventually(
+                    lambda: not any(map(marked, marks)), "all that was cut is gone", GONE_SECONDS * subject.slack
+                )
                 if place != "at rest":
                     where[place] += 1
                     took.append(seconds)
@@ -182,7 +184,7 @@ async def moments(directory: Path, count: int, seed: int, slack: float = SLACK) 
                     with anyio.move_on_after(0.5):
                         await live.run()
                     await live.interrupt()
-                    await valid(subject, live, slack)
+                    await valid(subject, live)
     assert set(psutil.Process().children(recursive=True)) <= children
     assert psutil.Process().num_fds() == files
     return where, sorted(took)

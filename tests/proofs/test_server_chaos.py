@@ -165,8 +165,9 @@ async def test_a_storm_of_reconnects(tmp_path: Path) -> None:
 
 
 async def test_subscribers_that_stop_reading(tmp_path: Path) -> None:
+    """The patience is long, since the kernel gives them up after twice that: till then they can read why."""
     async with (
-        served(tmp_path, ScriptedLLM([]), settings(tmp_path, patience=2.0, **ENOUGH)) as client,
+        served(tmp_path, ScriptedLLM([]), settings(tmp_path, patience=10.0, **ENOUGH)) as client,
         session() as http,
     ):
         name = await begun(client)
@@ -183,9 +184,7 @@ async def test_subscribers_that_stop_reading(tmp_path: Path) -> None:
             for mirror, socket in zip(sleepers, sockets, strict=True):
                 async for message in socket:
                     await mirror.take(socket, message.data)
-                assert socket.close_code in (4008, aiohttp.WSCloseCode.ABNORMAL_CLOSURE), (
-                    "told why, or given up by the kernel"
-                )
+                assert socket.close_code == 4008
                 assert 0 < len(mirror.events) < conversation.state.seq
                 tasks.start_soon(mirror.follow, client.url)
             await mirrored(sleepers, tmp_path)
