@@ -185,7 +185,7 @@ async def test_what_begins_between_two_steps_is_told_with_the_next(tmp_path: Pat
     async with site() as address, browsing(tmp_path) as browser:
         await press(browser, f"{address}/later", "Later")
         session = await browser.context_session()
-        await eventually(lambda: session._happened.downloads, "it has begun", 10)
+        await eventually(lambda: session.happened.downloads, "it has begun", 10)
         assert "[downloaded: " in await browser.do("list_tabs")
 
 

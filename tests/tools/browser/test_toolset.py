@@ -10,6 +10,8 @@ import pytest
 from agentrt.errors import ToolError
 from agentrt.secrets import SecretRegistry
 from agentrt.specs import ImageContent
+from agentrt.specs.content import plain
+from agentrt.tools.browser.observed import observed
 from tests.proofs.waiting import eventually
 
 from .driving import browsing
@@ -33,6 +35,7 @@ async def test_every_action_of_the_set(tmp_path: Path) -> None:
         assert any(isinstance(block, ImageContent) for block in browser.last.content)
         said = await browser.do("click", index=browser.number("link 'Other page'"), new_tab=True)
         assert "[tab 2 was opened]" in said
+        assert "opened no other tab" in await browser.do("click", index=browser.number("button 'Press'"), new_tab=True)
         await browser.do("switch_tab", tab_id=2)
         assert "Words of the other page." in await browser.do("get_content", extract_links=True)
         assert f"- Home: {address}/" in browser.text
@@ -43,6 +46,20 @@ async def test_every_action_of_the_set(tmp_path: Path) -> None:
         await browser.do("navigate", url=f"{address}/long", new_tab=True)
         assert "Scrolled down by 640 pixels." in await browser.do("scroll", direction="down")
         assert "Scrolled up by 640 pixels." in await browser.do("scroll", direction="up")
+
+
+async def test_what_happens_while_the_page_is_looked_at_is_told_at_once(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        await browser.do("navigate", url=address)
+        session = await browser.context_session()
+        async with session.step():
+            pass
+        page = await session.page()
+        await page.evaluate("open('/other')")
+        await eventually(lambda: session.happened.told, "the tab is there", 10)
+        seen = await observed(session, browser.context, "Said.")
+        assert "[tab 2 was opened]" in plain(seen.content)
+        assert "was opened" not in await browser.do("list_tabs"), "once"
 
 
 async def test_a_long_text_is_read_part_by_part(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ MOST_LINKS = 200
 Index = Annotated[int, Meta(ge=1, description="The element's number, as in [5].")]
 TabId = Annotated[int, Meta(ge=1, description="The number of the tab.")]
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_NO_TAB = ", which opened no other tab: only a link does."
 _TEXT = "() => document.body ? document.body.innerText : ''"
 _LINKS = """(most) => [...document.querySelectorAll('a[href]')].slice(0, most)
   .map(a => [(a.innerText || a.getAttribute('aria-label') || '').trim().slice(0, 200), a.href])"""
@@ -61,8 +62,10 @@ class Click(msgspec.Struct, frozen=True):
     new_tab: Annotated[bool, Meta(description="Whether a link is opened in another tab.")] = False
 
     async def do(self, session: Session, context: ToolContext) -> Did:
+        last = session.tabs.last
         await session.element(self.index).click(modifiers=["ControlOrMeta"] if self.new_tab else [])
-        return Did(f"Clicked [{self.index}].", tree=True)
+        missed = self.new_tab and not await session.wait_for_tab(last)
+        return Did(f"Clicked [{self.index}]{_NO_TAB if missed else '.'}", tree=True)
 
 
 class GetState(msgspec.Struct, frozen=True):
@@ -132,7 +135,7 @@ class ListTabs(msgspec.Struct, frozen=True):
     """List the tabs."""
 
     async def do(self, session: Session, context: ToolContext) -> Did:
-        tabs = await session.tabs()
+        tabs = await session.tabs.shown()
         rows = (f"{tab.id}{' (active)' if tab.active else ''}: {tab.url} {tab.title!r}" for tab in tabs)
         return Did("\n".join(rows) or "No tab is open.")
 
@@ -143,7 +146,7 @@ class SwitchTab(msgspec.Struct, frozen=True):
     tab_id: TabId
 
     async def do(self, session: Session, context: ToolContext) -> Did:
-        session.choose_tab(self.tab_id)
+        session.tabs.choose(self.tab_id)
         return Did(f"Tab {self.tab_id} is the active one.", tree=True)
 
 
@@ -153,7 +156,7 @@ class CloseTab(msgspec.Struct, frozen=True):
     tab_id: TabId
 
     async def do(self, session: Session, context: ToolContext) -> Did:
-        await session.close_tab(self.tab_id)
+        await session.tabs.get(self.tab_id).close()
         return Did(f"Closed tab {self.tab_id}.")
 
 

@@ -13,9 +13,7 @@ from ...protocols import Observation, ToolContext
 from ...specs import OnCrash, ToolAnnotations, Workspace
 from ...specs.effects import Effects
 from ..definition import Params, ToolType
-from .downloading import put_all
 from .gym import GymCall, documented, parsed
-from .happened import Happened
 from .held import Held, one_at_a_time
 from .hiding import NO_PICTURE
 from .marks import marked
@@ -45,37 +43,31 @@ class Browse:
         """Make the calls. Raises `ToolError` before the first one if the code is invalid."""
         calls = parsed(action.code) if action.code.strip() else ()
         session = await self._held.session(context)
-        performer, failed, happened = Performer(session, context), "", Happened()
+        performer, failed = Performer(session, context), ""
         for number, call in enumerate(calls, 1):
-            now = Happened()
             try:
-                async with session.step() as now:
+                async with session.step():
                     await performer.make(call)
             except ToolError as error:
                 failed = f"Error: call {number} of {len(calls)}, {call.name}: {error}"
-            happened = _both(happened, now)
-            if failed:
                 break
-        return await self._seen(action, performer, happened, failed, context)
+        return await self._seen(action, performer, failed, context)
 
     async def aclose(self) -> None:
         """Release the session. The last release closes its tabs."""
         self._held.release()
 
-    async def _seen(
-        self, action: BrowseAction, performer: Performer, happened: Happened, failed: str, context: ToolContext
-    ) -> Observation:
+    async def _seen(self, action: BrowseAction, performer: Performer, failed: str, context: ToolContext) -> Observation:
         session = await self._held.session(context)
-        downloaded = await put_all(happened.downloads, context)
         async with session.looking():
             await session.page()
             tree = await session.tree(by_bid)
             image = await _picture(session, action.screenshot, tree.boxes) if action.screenshot != "none" else None
-            focused = f"Focused element: {by_bid(tree.focused)}" if tree.focused is not None else ""
-            said = "\n".join(filter(None, [failed, *performer.said, focused, *downloaded]))
-            if action.screenshot != "none" and image is None:
-                said += NO_PICTURE
-            return await observed(session, happened, context, said, tree=tree.text, image=image, is_error=bool(failed))
+        focused = f"Focused element: {by_bid(tree.focused)}" if tree.focused is not None else ""
+        said = "\n".join(filter(None, [failed, *performer.said, focused]))
+        if action.screenshot != "none" and image is None:
+            said += NO_PICTURE
+        return await observed(session, context, said, tree=tree.text, image=image, is_error=bool(failed))
 
 
 async def _picture(session: Session, kind: str, boxes: Mapping[int, Box]) -> bytes | None:
@@ -83,10 +75,6 @@ async def _picture(session: Session, kind: str, boxes: Mapping[int, Box]) -> byt
         return await session.picture()
     async with marked(await session.page(), boxes):
         return await session.picture()
-
-
-def _both(one: Happened, other: Happened) -> Happened:
-    return Happened([*one.told, *other.told], [*one.downloads, *other.downloads])
 
 
 def _calls(action: BrowseAction) -> tuple[GymCall, ...]:

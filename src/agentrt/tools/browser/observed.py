@@ -11,8 +11,9 @@ from ...specs import BlobReference, Content, ImageContent, TextContent
 from ...specs.content import sound
 from ..clipping import clip
 from ..shortened import shortened
-from .happened import Happened, Tab
+from .downloading import put_all
 from .session import Session
+from .tabs import Tab
 
 MAX_SHOWN = 30_000
 """Characters of a page that the model sees of one call; the whole is kept in a file that it can read."""
@@ -35,7 +36,6 @@ class BrowserObservation(Observation, frozen=True, kw_only=True):
 
 async def observed(
     session: Session,
-    happened: Happened,
     context: ToolContext,
     said: str,
     *,
@@ -46,16 +46,18 @@ async def observed(
 ) -> BrowserObservation:
     """Return the observation of a step: what was done, what happened, where the browser is, and the tree if given.
 
-    A model that sees is shown the `image`. People are shown the `film`, an animated WebP, else the `image`, else a
-    picture that is taken for them.
+    What happened is taken from the session. A model that sees is shown the `image`. People are shown the `film`, an
+    animated WebP, else the `image`, else a picture that is taken for them.
     """
-    tabs = [replace(tab, title=tab.title[:LONGEST_TITLE]) for tab in await session.tabs()]
+    downloaded = await put_all(session.happened.take_downloads(), context)
+    tabs = [replace(tab, title=tab.title[:LONGEST_TITLE]) for tab in await session.tabs.shown()]
     active = next((tab for tab in tabs if tab.active), Tab(0, "", ""))
-    told = [said, *(f"[{clip(context.masked(one), LONGEST_TOLD)}]" for one in happened.told[:50])]
+    told = [f"[{clip(context.masked(one), LONGEST_TOLD)}]" for one in session.happened.take_told()]
     where = [f"Page: {active.url} {active.title!r}"]
     if len(tabs) > 1:
         where += [f"Tab {tab.id}{' (active)' if tab.active else ''}: {tab.url} {tab.title!r}" for tab in tabs]
-    content: list[Content] = [TextContent(context.masked(sound("\n".join(filter(None, [*told, *where])))))]
+    words = "\n".join(filter(None, [said, *downloaded, *told, *where]))
+    content: list[Content] = [TextContent(context.masked(sound(words)))]
     if tree is not None:
         content += await shortened(context.masked(sound(tree), by_line=True), MAX_SHOWN, "whole page", context)
     picture = film or image or await session.quiet_picture()

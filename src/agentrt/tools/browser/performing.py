@@ -110,10 +110,10 @@ class Performer:
         await (await self._session.page()).close()
 
     async def _tab_focus(self, index: int) -> None:
-        tabs = await self._session.tabs()
+        tabs = await self._session.tabs.shown()
         if not 0 <= index < len(tabs):
             raise ToolError(f"there is no tab {index}: there are {len(tabs)}, from 0")
-        self._session.choose_tab(tabs[index].id)
+        self._session.tabs.choose(tabs[index].id)
 
     async def _mouse_move(self, x: float, y: float) -> None:
         await (await self._session.page()).mouse.move(x, y)

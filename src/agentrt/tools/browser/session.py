@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 import anyio
 
@@ -16,9 +15,10 @@ from ...network.addresses import PORTS
 from ...protocols import Lease
 from .chromium import Chromium
 from .downloading import watched
-from .happened import Happened, Tab
+from .happened import Happened
 from .hiding import Hiding
-from .tree import Numbers, Tree, by_index, tree_of
+from .tabs import Tabs
+from .tree import Tree, by_index, tree_of
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Dialog, Download, Frame, Locator, Page
@@ -37,8 +37,8 @@ LOAD_SECONDS = 10.0
 OPEN_SECONDS = 10.0
 """Seconds that a tab has to open."""
 
-TITLE_SECONDS = 1.0
-"""Seconds to wait for the titles of tabs."""
+TAB_SECONDS = 3.0
+"""Seconds that a click has to open another tab."""
 
 LONGEST_WORDS = 10_000
 """Maximum characters reported of a dialog's message."""
@@ -53,9 +53,6 @@ MOST_TABS = 20
 MOST_DIALOGS = 10
 """Maximum number of dialogs in a step: the tab of a page with more is closed."""
 
-MOST_DOWNLOADS = 10
-"""Maximum number of downloads in a step."""
-
 
 class Session:
     """A context of a browser. It takes one step at a time."""
@@ -65,12 +62,7 @@ class Session:
         self._lease, self._browser, self._library = lease, lease.value, library
         self.recording: Recording | None = None
         self._context: BrowserContext | None = None
-        self._tabs: dict[int, Page] = {}
-        self._last = 0
-        """The number of the tab that was opened last."""
-        self._active = 0
-        self._numbers: WeakKeyDictionary[Page, Numbers] = WeakKeyDictionary()
-        self._happened = Happened()
+        self.tabs, self.happened = Tabs(library), Happened()
         self.hiding, self.stored = Hiding(), 0
 
     @property
@@ -90,18 +82,11 @@ class Session:
         """End the browser, which hangs or has ended, so that the next call starts another one."""
         self._lease.end()
 
-    @property
-    def numbers(self) -> Numbers:
-        """The numbers of the elements of the active tab."""
-        return self._numbers.setdefault(self._tabs[self._active], Numbers())
-
     async def page(self) -> Page:
-        """Return the active tab, opened if there is none."""
-        if self._active not in self._tabs:
-            self._active = next(reversed(self._tabs), 0)
-        if not self._active:
-            await self.open_tab()
-        return self._tabs[self._active]
+        """Return the page in the active tab, which is opened if there is none."""
+        if self.tabs.page is None:
+            self.tabs.choose_last()
+        return self.tabs.page or await self.open_tab()
 
     async def context(self) -> BrowserContext:
         """Return its context, which is made with the first tab."""
@@ -113,53 +98,27 @@ class Session:
             self._context.on("dialog", self._asked)
         return self._context
 
-    async def open_tab(self) -> None:
-        """Open another tab and make it the active one."""
+    async def open_tab(self) -> Page:
+        """Open another tab, make it the active one, and return its page."""
         page = await (await self.context()).new_page()
-        self._active = next(number for number, one in self._tabs.items() if one is page)
+        self.tabs.choose_page(page)
+        return page
 
-    @property
-    def pages(self) -> list[Page]:
-        """The pages in its tabs."""
-        return list(self._tabs.values())
-
-    async def tabs(self) -> list[Tab]:
-        """Return all tabs in the order in which they were opened. A tab that hangs has no title."""
-        titles = dict[int, str]()
-
-        async def ask(number: int, page: Page) -> None:
-            with suppress(self._library.Error):
-                titles[number] = await page.title()
-
-        with anyio.move_on_after(TITLE_SECONDS):
-            async with anyio.create_task_group() as tasks:
-                for number, page in self._tabs.items():
-                    tasks.start_soon(ask, number, page)
-        there = list(self._tabs.items())
-        return [Tab(number, page.url, titles.get(number, ""), number == self._active) for number, page in there]
-
-    def choose_tab(self, number: int) -> None:
-        """Make a tab the active one. Raises `ToolError` if there is none of that number."""
-        self.tab(number)
-        self._active = number
-
-    def tab(self, number: int) -> Page:
-        """Return a tab by its number. Raises `ToolError`."""
-        if number not in self._tabs:
-            there = ", ".join(map(str, self._tabs)) or "none"
-            raise ToolError(f"there is no tab {number}: the tabs are {there}")
-        return self._tabs[number]
-
-    async def close_tab(self, number: int) -> None:
-        """Close a tab. Raises `ToolError`."""
-        await self.tab(number).close()
+    async def wait_for_tab(self, last: int) -> bool:
+        """Wait a while for a tab after the one numbered `last`. Return whether one was opened."""
+        context = await self.context()
+        if self.tabs.last == last:
+            with suppress(self._library.TimeoutError):
+                await context.wait_for_event("page", timeout=TAB_SECONDS * 1000)
+        return self.tabs.last > last
 
     def element(self, number: int) -> Locator:
         """Return an element of the active tab by its number. Raises `ToolError`."""
-        ref = self.numbers.ref(number) if self._active in self._tabs else None
-        if ref is None:
+        page = self.tabs.page
+        ref = self.tabs.numbers(page).ref(number) if page is not None else None
+        if page is None or ref is None:
             raise ToolError(f"there is no element {number}: look at the page first, and take a number that it shows")
-        return self._tabs[self._active].locator(f"aria-ref={ref}")
+        return page.locator(f"aria-ref={ref}")
 
     async def go(self, url: str) -> None:
         """Load an address in the active tab. Raises `ToolError`."""
@@ -181,14 +140,14 @@ class Session:
             raise
         if response is not None and response.status >= 400:
             why = self._why(response.url)
-            self._happened.told.append(why or f"{response.url} answered HTTP {response.status} {response.status_text}")
+            self.happened.tell(why or f"{response.url} answered HTTP {response.status} {response.status_text}")
             if why is not None:
                 raise ToolError(why)
 
     async def tree(self, mark: Callable[[int], str] = by_index) -> Tree:
         """Return what the active tab shows."""
         page = await self.page()
-        return tree_of(await page.aria_snapshot(mode="ai", boxes=True), self.numbers, mark)
+        return tree_of(await page.aria_snapshot(mode="ai", boxes=True), self.tabs.numbers(page), mark)
 
     async def picture(self) -> bytes | None:
         """Return the window of the active tab as JPEG, or None while it shows a secret that was typed."""
@@ -205,23 +164,19 @@ class Session:
         return None
 
     @asynccontextmanager
-    async def step(self) -> AsyncIterator[Happened]:
-        """Run the body as one step: limit its time, and collect what happens to the tabs meanwhile.
+    async def step(self) -> AsyncIterator[None]:
+        """Run the body as one step: limit its time, and wait for a page that it begins to load.
 
         Raises `ToolError` that says what to do. If a page hangs or has crashed, all tabs are closed, and the next step
         begins with a fresh one.
         """
-        self._happened, before = Happened(), self._happened
-        self._happened.told += before.told  # since the last step
-        self._happened.downloads += before.downloads
+        self.happened.dialogs = 0
         self._browser.forget_refusals()
-        now = self._happened
         try:
             with anyio.fail_after(self._seconds + LOAD_SECONDS):
                 await self._to_front()
-                yield now
+                yield
                 await self._settle()
-            self._happened = Happened()
         except TimeoutError as error:
             if await self._answers():
                 raise ToolError("the page took too long: it loads nothing any more, and is as it was then") from error
@@ -253,7 +208,7 @@ class Session:
         if not self.alive:
             self.end_browser()
             return ToolError("the browser has ended: the next call starts another one, with no tabs")
-        if "crashed" in words.lower() or self._happened.dialogs > MOST_DIALOGS or not self._tabs:
+        if "crashed" in words.lower() or self.happened.dialogs > MOST_DIALOGS or not self.tabs:
             return await self._lost(words)
         host = words.rpartition(" at ")[2] if "net::ERR" in words else ""
         return ToolError(self._why(host) or words)
@@ -269,7 +224,7 @@ class Session:
 
     async def _settle(self) -> None:
         """Wait a while for a page that an action has begun to load."""
-        page = self._tabs.get(self._active)
+        page = self.tabs.page
         if page is None or page.is_closed():
             await self.page()
             return
@@ -280,12 +235,12 @@ class Session:
     async def _to_front(self) -> None:
         """Bring the active tab to the front: a tab behind another one is not drawn, and stands still."""
         page = await self.page()
-        if len(self._tabs) > 1:
+        if len(self.tabs) > 1:
             await page.bring_to_front()
 
     async def _answers(self) -> bool:
         """Stop the active tab's loading, and return whether it still runs scripts: a tab that is only slow does."""
-        page = self._tabs.get(self._active)
+        page = self.tabs.page
         if page is None or page.is_closed():
             return False
         with anyio.move_on_after(ANSWER_SECONDS), suppress(self._library.Error):
@@ -299,8 +254,7 @@ class Session:
     async def _lost(self, why: str) -> ToolError:
         """Close all tabs, which hang or are gone, and return the error. What they have stored is lost."""
         context, self._context, self.recording = self._context, None, None
-        self._tabs.clear()
-        self._active = 0
+        self.tabs.clear()
         if context is not None:
             closed = False
             with anyio.CancelScope(shield=True), anyio.move_on_after(5), suppress(self._library.Error):
@@ -318,59 +272,50 @@ class Session:
                 await self._context.close()
 
     def _opened(self, page: Page) -> None:
-        self._last += 1
-        number = self._last
-        if len(self._tabs) >= MOST_TABS:
-            told = f"the page opened more than {MOST_TABS} tabs: the last ones were closed"
-            if told not in self._happened.told:
-                self._happened.told.append(told)
+        if len(self.tabs) >= MOST_TABS:
+            self.happened.tell(f"the page opened more than {MOST_TABS} tabs: the last ones were closed", once=True)
             return
-        self._tabs[number] = page
-        page.on("close", lambda _: self._gone(number))
+        number = self.tabs.add(page)
+        page.on("close", lambda _: self.tabs.remove(number))
         page.on("crash", lambda _: self._crashed(number))
         page.on("download", self._downloads)
         page.on("framenavigated", lambda frame: self._navigated(frame, page))
-        if self._tabs and self._active and number != self._active:
-            self._happened.told.append(f"tab {number} was opened")
+        if self.tabs.active:
+            self.happened.tell(f"tab {number} was opened")
 
     async def _crowded(self, page: Page) -> None:
         """Close a tab at once if there are too many."""
-        if page not in self._tabs.values():
+        if page not in self.tabs.pages:
             with suppress(self._library.Error):
                 await page.close()
 
     def _navigated(self, frame: Frame, page: Page) -> None:
         if frame == page.main_frame:
-            self._numbers.pop(page, None)
-
-    def _gone(self, number: int) -> None:
-        self._tabs.pop(number, None)
+            self.tabs.forget_numbers(page)
 
     def _crashed(self, number: int) -> None:
-        self._tabs.pop(number, None)
-        self._happened.told.append(f"tab {number} has crashed")
+        self.tabs.remove(number)
+        self.happened.tell(f"tab {number} has crashed")
 
     async def _downloads(self, download: Download) -> None:
-        happened = self._happened
-        if kept := len(happened.downloads) < MOST_DOWNLOADS:
-            happened.downloads.append(download)
+        kept = self.happened.keep(download)
         with suppress(self._library.Error):
             if not kept:
                 await download.cancel()
             elif problem := await watched(download, self._browser.downloads):
-                happened.told.append(problem)
+                self.happened.tell(problem)
 
     async def _asked(self, dialog: Dialog) -> None:
         """Close a dialog at once and report it, because nobody sees it."""
-        self._happened.dialogs += 1
-        page, told = dialog.page, self._happened.told
+        self.happened.dialogs += 1
+        page = dialog.page
         with suppress(self._library.Error):
-            if self._happened.dialogs > MOST_DIALOGS and page is not None:
-                if self._happened.dialogs == MOST_DIALOGS + 1:
-                    told.append("the page shows dialogs without end: its tab was closed")
+            if self.happened.dialogs > MOST_DIALOGS and page is not None:
+                if self.happened.dialogs == MOST_DIALOGS + 1:
+                    self.happened.tell("the page shows dialogs without end: its tab was closed")
                 await page.close()
                 return
-            told.append(f"the page showed {dialog.type}({dialog.message[:LONGEST_WORDS]!r}): it was closed")
+            self.happened.tell(f"the page showed {dialog.type}({dialog.message[:LONGEST_WORDS]!r}): it was closed")
             await (dialog.accept() if dialog.type == "beforeunload" else dialog.dismiss())
 
 

@@ -40,6 +40,6 @@ async def store(session: Session, cookies: list[Any], origins: list[Any]) -> Non
         raise
     session.stored += 1
     await context.add_init_script(_STORE % (json.dumps(stored), session.stored, session.stored))
-    for page in session.pages:
+    for page in session.tabs.pages:
         if page.url.startswith("http"):
             await page.reload(wait_until="domcontentloaded")

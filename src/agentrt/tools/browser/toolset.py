@@ -11,7 +11,6 @@ from ...specs.effects import Effects
 from ..definition import Params, ToolType
 from . import actions
 from .actions import Did
-from .downloading import put_all
 from .held import Held, one_at_a_time
 from .hiding import NO_PICTURE
 from .observed import observed
@@ -26,25 +25,23 @@ class BrowserTool:
     async def __call__(self, action: Any, context: ToolContext) -> Observation:
         """Do one action. Raises `ToolError` that says what to do instead."""
         session = await self._held.session(context)
-        async with session.step() as happened:
+        async with session.step():
             did: Did = await action.do(session, context)
-        return await seen(self._held, did, happened, context)
+        return await seen(self._held, did, context)
 
     async def aclose(self) -> None:
         """Release the session. The last release closes its tabs."""
         self._held.release()
 
 
-async def seen(held: Held, did: Did, happened: Any, context: ToolContext) -> Observation:
+async def seen(held: Held, did: Did, context: ToolContext) -> Observation:
     """Return what the model is shown after an action."""
     session = await held.session(context)
-    said = "\n".join([did.said, *await put_all(happened.downloads, context)])
     async with session.looking():
         tree = (await session.tree()).text if did.tree else None
         image = await session.picture() if did.picture else None
-        if did.picture and image is None:
-            said += NO_PICTURE
-        return await observed(session, happened, context, said, tree=tree, image=image, film=did.film)
+    said = did.said + (NO_PICTURE if did.picture and image is None else "")
+    return await observed(session, context, said, tree=tree, image=image, film=did.film)
 
 
 _READS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=True)
