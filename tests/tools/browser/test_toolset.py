@@ -12,6 +12,7 @@ from agentrt.secrets import SecretRegistry
 from agentrt.specs import ImageContent
 from agentrt.specs.content import plain
 from agentrt.tools.browser.observed import observed
+from agentrt.tools.browser.tabs import MOST_TABS
 from tests.proofs.waiting import eventually
 
 from .driving import browsing
@@ -111,6 +112,21 @@ async def test_wrong_numbers_are_told(tmp_path: Path) -> None:
             await browser.do("switch_tab", tab_id=7)
         with pytest.raises(ToolError, match="is no web address"):
             await browser.do("navigate", url="file:///etc/passwd")
+
+
+async def test_more_tabs_than_may_be_open_are_refused(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        await browser.do("navigate", url=address)
+        for _ in range(MOST_TABS - 1):
+            await browser.do("navigate", url=address, new_tab=True)
+        link = browser.number("link 'Other page'")
+        with pytest.raises(ToolError, match="20 tabs are open, which is the most: close one first"):
+            await browser.do("navigate", url=address, new_tab=True)
+        with pytest.raises(ToolError, match="close one first"):
+            await browser.do("click", index=link, new_tab=True)
+        assert "Error: call 1 of 1, new_tab: 20 tabs are open" in await browser.code("new_tab()")
+        await browser.do("close_tab", tab_id=1)
+        assert "[tab 21 was opened]" in await browser.do("click", index=link, new_tab=True)
 
 
 async def test_downloads_go_into_the_workspace(tmp_path: Path) -> None:

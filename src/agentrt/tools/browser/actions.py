@@ -62,6 +62,8 @@ class Click(msgspec.Struct, frozen=True):
     new_tab: Annotated[bool, Meta(description="Whether a link is opened in another tab.")] = False
 
     async def do(self, session: Session, context: ToolContext) -> Did:
+        if self.new_tab:
+            session.tabs.need_room()
         last = session.tabs.last
         await session.element(self.index).click(modifiers=["ControlOrMeta"] if self.new_tab else [])
         missed = self.new_tab and not await session.wait_for_tab(last)

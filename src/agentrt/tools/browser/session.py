@@ -17,7 +17,7 @@ from .chromium import Chromium
 from .downloading import watched
 from .happened import Happened
 from .hiding import Hiding
-from .tabs import Tabs
+from .tabs import MOST_TABS, Tabs
 from .tree import Tree, by_index, tree_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ ANSWER_SECONDS = 3.0
 PICTURE_SECONDS = 3.0
 """Seconds that a picture for people may take."""
 
-MOST_TABS = 20
 MOST_DIALOGS = 10
 """Maximum number of dialogs in a step: the tab of a page with more is closed."""
 
@@ -99,7 +98,8 @@ class Session:
         return self._context
 
     async def open_tab(self) -> Page:
-        """Open another tab, make it the active one, and return its page."""
+        """Open another tab, make it the active one, and return its page. Raises `ToolError` if there are too many."""
+        self.tabs.need_room()
         page = await (await self.context()).new_page()
         self.tabs.choose_page(page)
         return page
@@ -272,7 +272,7 @@ class Session:
                 await self._context.close()
 
     def _opened(self, page: Page) -> None:
-        if len(self.tabs) >= MOST_TABS:
+        if self.tabs.full:
             self.happened.tell(f"the page opened more than {MOST_TABS} tabs: the last ones were closed", once=True)
             return
         number = self.tabs.add(page)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 TITLE_SECONDS = 1.0
 """Seconds to wait for the titles of tabs."""
 
+MOST_TABS = 20
+"""Maximum number of tabs that are open at once."""
+
 
 class Tab(msgspec.Struct, frozen=True):
     """A tab. Actions apply to the `active` one."""
@@ -53,6 +56,16 @@ class Tabs:
         """The page in the active tab, or None if it is closed."""
         return self._pages.get(self.active)
 
+    @property
+    def full(self) -> bool:
+        """Whether no other tab may be opened."""
+        return len(self._pages) >= MOST_TABS
+
+    def need_room(self) -> None:
+        """Raise `ToolError` if no other tab may be opened."""
+        if self.full:
+            raise ToolError(_FULL)
+
     def add(self, page: Page) -> int:
         """Add a tab, and return its number."""
         self.last += 1
@@ -81,8 +94,11 @@ class Tabs:
         self.active = number
 
     def choose_page(self, page: Page) -> None:
-        """Make the tab of a page the active one."""
-        self.active = next(number for number, one in self._pages.items() if one is page)
+        """Make the tab of a page the active one. Raises `ToolError` if it was closed because there are too many."""
+        number = next((number for number, one in self._pages.items() if one is page), None)
+        if number is None:
+            raise ToolError(_FULL)
+        self.active = number
 
     def choose_last(self) -> None:
         """Make the tab the active one that was opened last and is still open."""
@@ -110,3 +126,6 @@ class Tabs:
                     tasks.start_soon(ask, number, page)
         there = list(self._pages.items())
         return [Tab(number, page.url, titles.get(number, ""), number == self.active) for number, page in there]
+
+
+_FULL = f"{MOST_TABS} tabs are open, which is the most: close one first"
