@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from .events import ExecutionStatus
+from .prefix import common_prefix
 from .state import State
 from .usage import Usage
 
@@ -58,10 +59,7 @@ def differences(stored: Snapshot, recomputed: Snapshot) -> list[str]:
 
 
 def _first_difference(before: tuple[object, ...], after: tuple[object, ...]) -> str:
-    place = next(
-        (n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other),
-        min(len(before), len(after)),
-    )
+    place = common_prefix(before, after)
     one, other = (_shown(items[place]) if place < len(items) else "nothing" for items in (before, after))
     counts = f"{len(before)} stored, {len(after)} recomputed"
     return f"{counts}; the first that differs is number {place + 1}: {one}, {other}"

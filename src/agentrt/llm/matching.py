@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
-from itertools import zip_longest
 from typing import Any
 
 import msgspec
 
 from ..context.messages import Message
+from ..prefix import common_prefix
 from ..specs import LLM, AnyLLM, FallbackLLM, ToolDefinition
 
 _NOT_OF_THE_ANSWER = frozenset(
@@ -44,8 +44,7 @@ class Question(msgspec.Struct, frozen=True):
 
     def shared(self, other: Question) -> int:
         """Return how many messages at the beginning are the same."""
-        pairs = enumerate(zip(self.messages, other.messages, strict=False))
-        return next((n for n, (one, two) in pairs if one != two), min(len(self.messages), len(other.messages)))
+        return common_prefix(self.messages, other.messages)
 
     def likeness(self, other: Question) -> tuple[int, bool, bool, int]:
         """Return a measure of similarity: the greater, the more alike. A common beginning counts most."""
@@ -135,9 +134,8 @@ def _lines(message: dict[str, Any] | None, *, whole: bool = False) -> list[str]:
 
 def _excerpt(recorded: list[str], now: list[str]) -> str:
     """Return the first lines that differ, with their context, as a unified diff."""
-    pairs = enumerate(zip_longest(recorded, now))
-    first = next(n for n, (one, other) in pairs if one != other)
-    column = _column(recorded[first], now[first]) if first < min(len(recorded), len(now)) else 0
+    first = common_prefix(recorded, now)
+    column = common_prefix(recorded[first], now[first]) if first < min(len(recorded), len(now)) else 0
     start, end = max(0, first - _CONTEXT), first + _MOST_LINES
     old, new = (
         [_part(line, column if n == first else 0) for n, line in enumerate(lines[start:end], start)]
@@ -145,11 +143,6 @@ def _excerpt(recorded: list[str], now: list[str]) -> str:
     )
     diff = unified_diff(old, new, "recorded", "now", lineterm="", n=_CONTEXT)
     return "\n".join(line for line in diff if not line.startswith("@@"))
-
-
-def _column(one: str, other: str) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _part(line: str, column: int) -> str:
@@ -180,7 +173,7 @@ def _first(what: str, recorded: Mapping[str, Any], now: Mapping[str, Any]) -> st
     for place in [*before, *after]:
         old, new = before.get(place, _NOTHING), after.get(place, _NOTHING)
         if old != new:
-            column = _column(old, new)
+            column = common_prefix(old, new)
             return f"{what}{place} differs: {_part(old, column)} recorded, {_part(new, column)} now"
     return None
 

@@ -16,6 +16,7 @@ from ..codec import encode
 from ..context.messages import Message
 from ..events import ChildStarted, Event, ModelCalled
 from ..events.members import ids
+from ..prefix import common_prefix
 
 _LEFT_OUT = frozenset(
     {
@@ -148,17 +149,11 @@ def _shown(one: Any, other: Any) -> tuple[str, str]:
     if not (isinstance(one, str) and isinstance(other, str)):
         return _plain(one), _plain(other)
     ours, theirs = one.split("\n"), other.split("\n")
-    most = max(len(ours), len(theirs))
-    number = next(n for n in range(most) if _item(ours, n) != _item(theirs, n))
+    number = common_prefix(ours, theirs)
     left, right = _item(ours, number), _item(theirs, number)
-    if left is _NOTHING or right is _NOTHING:
-        start = 0
-    else:
-        same = next(
-            (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
-        )
-        start = max(0, same - _AROUND)
-    place = f"line {number + 1}: " if most > 1 else ""
+    both = left is not _NOTHING and right is not _NOTHING
+    start = max(0, common_prefix(left, right) - _AROUND) if both else 0
+    place = f"line {number + 1}: " if max(len(ours), len(theirs)) > 1 else ""
     return place + _part(left, start), place + _part(right, start)
 
 

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from ...context.messages import Message
+from ...prefix import common_prefix
 
 MOST_KEPT = 32 << 20
 """Maximum number of bytes kept for all conversations; the least recently used are dropped."""
@@ -39,9 +40,7 @@ class Histories:
         parts = list[bytes]()
         if kept is not None:
             self._size -= kept.size
-            pairs = zip(kept.messages, messages, strict=False)
-            same = next((n for n, (old, new) in enumerate(pairs) if old is not new and old != new), None)
-            parts = kept.parts[: min(len(kept.messages), len(messages)) if same is None else same]
+            parts = kept.parts[: common_prefix(kept.messages, messages)]
         parts += map(encode, messages[len(parts) :])
         self._keep(name, _Kept(messages, parts))
         return parts

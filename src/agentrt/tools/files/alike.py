@@ -14,6 +14,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from ...prefix import common_prefix
 from .runs import Runs, places
 
 MOST_READ = 50_000_000
@@ -172,8 +173,7 @@ def _margin(lines: list[str]) -> str:
     """Return the white space that all lines begin with, blank lines aside."""
     starts = [line[: len(line) - len(line.lstrip(_BLANK))] for line in lines if line.strip()]
     low, high = min(starts), max(starts)
-    same = next((place for place, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
-    return low[:same]
+    return low[: common_prefix(low, high)]
 
 
 def _placed(text: str, span: tuple[int, int], given: tuple[str, str], new: str, how: str) -> Alike:

@@ -11,6 +11,8 @@ from io import StringIO
 from itertools import accumulate
 from typing import Literal
 
+from ...prefix import common_prefix
+
 AROUND = 3
 """Lines shown before and after a change."""
 
@@ -27,11 +29,6 @@ def diff(old: str, new: str, path: str) -> str:
     """Return a unified diff; empty if the texts are the same."""
     said, name = list(_hunks(lines_of(old), lines_of(new))), path.lstrip("/")
     return "".join([f"--- a/{name}\n", f"+++ b/{name}\n", *said]) if said else ""
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (mine, its) in pairs if mine != its), min(len(one), len(other)))
 
 
 def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
@@ -73,8 +70,8 @@ class _Bounded(SequenceMatcher[str]):
     """Where each line stands in the second text, as `difflib` documents it."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
-        self._head = head = _common(before, after)
-        self._tail = tail = _common(before[head:][::-1], after[head:][::-1])
+        self._head = head = common_prefix(before, after)
+        self._tail = tail = common_prefix(before[head:][::-1], after[head:][::-1])
         self._ends = len(before), len(after)
         between = before[head : len(before) - tail]
         super().__init__(None, between, after[head : len(after) - tail])

@@ -13,6 +13,7 @@ import msgspec
 
 from ...errors import ToolError
 from ...events import ObservationEvent
+from ...prefix import common_prefix
 from ...secrets import HIDDEN
 from .runs import Runs
 
@@ -53,19 +54,13 @@ def taken_back(text: str, shown: str, edit: Edit, path: str) -> str:
     """
     there, lines = shown.split("\n"), text.split("\n")
     old, new = ((content or "").split("\n") for content in (edit.old_content, edit.new_content))
-    above = _common(old, new)
-    below = _common(old[above:][::-1], new[above:][::-1])
+    above = common_prefix(old, new)
+    below = common_prefix(old[above:][::-1], new[above:][::-1])
     removed, added = old[above : len(old) - below], new[above : len(new) - below]
     start = above if there == new else _place(there, new, above, below, path)
     if any(HIDDEN in line for line in removed):
         raise ToolError(f"that edit of {path} replaced a secret, which no log keeps: edit the file itself")
     return "\n".join([*lines[:start], *removed, *lines[start + len(added) :]])
-
-
-def _common(one: list[str], other: list[str]) -> int:
-    """Return how many lines two texts have in common at their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (mine, its) in pairs if mine != its), min(len(one), len(other)))
 
 
 def _place(there: list[str], new: list[str], above: int, below: int, path: str) -> int:
