@@ -2,6 +2,10 @@
 
 uvloop and `os.fork` copy the page tables of this process before the program starts. In a server of 200 MB that blocks
 the event loop for 14 ms. `subprocess` uses vfork(2), which takes 0.3 ms whatever the size.
+
+The pipes of a process are read and written here, not by transports of the event loop. uvloop's transport closes its
+descriptor, and then the file object that it was given, which closes the same number again: by then another thread may
+have opened a socket or a log under it.
 """
 
 from __future__ import annotations
@@ -9,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from asyncio.streams import FlowControlMixin
 from collections.abc import Sequence
 from subprocess import PIPE, Popen
 from typing import IO, Any
@@ -27,45 +30,29 @@ async def opened(
     stderr: int | IO[Any] | None = PIPE,
     **how: Any,
 ) -> Started:
-    """Start a program, as `anyio.open_process` does. A cancellation waits until its pipes are connected.
+    """Start a program, as `anyio.open_process` does. It cannot be cancelled: a program that runs always has its handle.
 
-    Otherwise the program might run without anyone having its handle. `how` is passed to `subprocess.Popen`. Raises
-    `OSError`, and `ValueError` for arguments that no program can have.
+    `how` is passed to `subprocess.Popen`. Raises `OSError`, and `ValueError` for arguments that no program can have.
     """
-    popen = Popen[bytes](command, bufsize=0, stdin=stdin, stdout=stdout, stderr=stderr, **how)
-    with anyio.CancelScope(shield=True):
-        try:
-            return await Started.of(popen)
-        except BaseException:
-            popen.kill()
-            popen.wait()
-            raise
-    raise AssertionError("a shield lets nothing through")
+    return Started(Popen[bytes](command, bufsize=0, stdin=stdin, stdout=stdout, stderr=stderr, **how))
 
 
 class Started(Process):
     """A process. Its end does not wait for the end of its pipes, which other processes may hold open."""
 
-    def __init__(self, popen: Popen[bytes], stdin: _Input | None, stdout: _Output | None, stderr: _Output | None):
-        self._popen, self._stdin, self._stdout, self._stderr = popen, stdin, stdout, stderr
+    def __init__(self, popen: Popen[bytes]) -> None:
+        self._popen = popen
+        self._stdin = None if popen.stdin is None else _Input(popen.stdin)
+        self._stdout = None if popen.stdout is None else _Output(popen.stdout)
+        self._stderr = None if popen.stderr is None else _Output(popen.stderr)
         self._ended = anyio.Event()
         self._loop = asyncio.get_running_loop()
         try:
             self._handle = os.pidfd_open(popen.pid)
-        except OSError:  # a kernel without pidfds
+        except OSError:  # a kernel without pidfds, or no descriptor is left
             threading.Thread(target=self._await_end, name="process", daemon=True).start()
         else:
             self._loop.add_reader(self._handle, self._note_end)
-
-    @classmethod
-    async def of(cls, popen: Popen[bytes]) -> Started:
-        """Return the handle of a process that was just started."""
-        return cls(
-            popen,
-            None if popen.stdin is None else await _Input.of(popen.stdin),
-            None if popen.stdout is None else await _Output.of(popen.stdout),
-            None if popen.stderr is None else await _Output.of(popen.stderr),
-        )
 
     @property
     def pid(self) -> int:
@@ -132,49 +119,71 @@ class Started(Process):
 class _Input(ByteSendStream):
     """A pipe to write to. Once `send` has begun, all its bytes are written, even if it is cancelled."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self._writer, self._closed = writer, False
-
-    @classmethod
-    async def of(cls, pipe: IO[bytes]) -> _Input:
-        loop = asyncio.get_running_loop()
-        transport, protocol = await loop.connect_write_pipe(lambda: FlowControlMixin(loop), pipe)
-        return cls(asyncio.StreamWriter(transport, protocol, None, loop))
+    def __init__(self, pipe: IO[bytes]) -> None:
+        os.set_blocking(pipe.fileno(), False)
+        self._pipe, self._loop = pipe, asyncio.get_running_loop()
+        self._rest = bytearray()
+        """The bytes that the pipe did not take yet; while there are any, the loop calls `_flush`."""
+        self._flushed = anyio.Event()
+        self._broken = self._closed = False
 
     async def send(self, item: bytes) -> None:
         await anyio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
             raise anyio.ClosedResourceError
-        try:
-            self._writer.write(item)
-            await self._writer.drain()
-        except (ConnectionError, RuntimeError) as error:  # RuntimeError: from uvloop
-            raise (anyio.ClosedResourceError if self._closed else anyio.BrokenResourceError) from error
+        if not self._rest:
+            item = item[self._write(item) :]
+            if item:
+                self._flushed = anyio.Event()
+                self._loop.add_writer(self._pipe, self._flush)
+        self._rest += item
+        if self._rest:
+            await self._flushed.wait()
+        if self._broken:
+            raise anyio.BrokenResourceError
 
     async def aclose(self) -> None:
         self.close()
         await anyio.lowlevel.checkpoint()
 
     def close(self) -> None:
+        """Close the pipe, once it has taken what was sent."""
         self._closed = True
-        self._writer.close()
+        if not self._rest:
+            self._pipe.close()
+
+    def _write(self, data: bytes | bytearray) -> int:
+        """Return how many bytes were taken: all, if nobody reads them any more."""
+        try:
+            return self._pipe.write(data) or 0  # None: the pipe is full
+        except OSError:
+            self._broken = True
+            return len(data)
+
+    def _flush(self) -> None:
+        del self._rest[: self._write(self._rest)]
+        if not self._rest:
+            self._loop.remove_writer(self._pipe)
+            self._flushed.set()
+            if self._closed:
+                self._pipe.close()
 
 
 class _Output(ByteReceiveStream):
     """A pipe to read from."""
 
-    def __init__(self, reader: asyncio.StreamReader, transport: asyncio.ReadTransport) -> None:
-        self._reader, self._transport = reader, transport
-
-    @classmethod
-    async def of(cls, pipe: IO[bytes]) -> _Output:
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(loop=loop)
-        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader, loop=loop), pipe)
-        return cls(reader, transport)
+    def __init__(self, pipe: IO[bytes]) -> None:
+        os.set_blocking(pipe.fileno(), False)
+        self._pipe = pipe
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
-        if data := await self._reader.read(max_bytes):
+        data: bytes | None = None
+        while data is None:
+            if self._pipe.closed:
+                raise anyio.ClosedResourceError
+            await anyio.wait_readable(self._pipe)
+            data = self._pipe.read(max_bytes)  # None: there is nothing to read after all
+        if data:
             return data
         raise anyio.EndOfStream
 
@@ -183,5 +192,6 @@ class _Output(ByteReceiveStream):
         await anyio.lowlevel.checkpoint()
 
     def close(self) -> None:
-        self._reader.set_exception(anyio.ClosedResourceError())
-        self._transport.close()
+        if not self._pipe.closed:
+            anyio.notify_closing(self._pipe)  # whoever waits for it is told
+            self._pipe.close()
