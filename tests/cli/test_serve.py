@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -29,8 +30,10 @@ from agentrt.testing.turns import Turn
 from tests.proofs.waiting import eventually
 from tests.stores import make_key
 
+from .terminal import Terminal
+
 CANARY = "canary-value-4d1f"
-_ADDRESS = re.compile(r"agentrt listens on (http://127\.0\.0\.1:\d+)/#token=(\S+) ")
+_ADDRESS = re.compile(r"agentrt listens on (http://127\.0\.0\.1:\d+) \(its token: (.+?)\) ")
 
 
 class Serving:
@@ -63,7 +66,13 @@ async def agentrt_serve(directory: Path, *words: str, **more: str) -> AsyncItera
                     line += (await process.stdout.receive()).decode()
             found = _ADDRESS.match(line)
             assert found, line
-            yield Serving(process, found[1], found[2])
+            assert "#token=" not in line, "its commands might read what it prints"
+            file = Path(found[2])
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            assert file.parent == directory / "store"
+            url, _, token = file.read_text().strip().partition("/#token=")
+            assert url == found[1]
+            yield Serving(process, url, token)
         finally:
             if process.returncode is None:
                 process.kill()
@@ -117,6 +126,7 @@ async def test_it_serves_a_run_and_keeps_it_when_it_is_told_to_stop(tmp_path: Pa
             async with session.get(f"{server.url}/metrics?{CANARY}") as answer:
                 assert 'agentrt_conversations{status="running"} 1.0' in await answer.text()
             assert await server.stop() == 0
+            assert list((tmp_path / "store").glob("address-*")) == [], "the token is of no use any more"
     assert "stopping: new work is refused, what runs may end its step for 0.3 s" in server.errors
     assert CANARY not in server.errors
     lines = [json.loads(line) for line in server.errors.splitlines() if line.startswith("{")]
@@ -144,6 +154,15 @@ async def test_a_second_signal_hurries_it(tmp_path: Path) -> None:
 
             await eventually(stops, "it takes no work", 10)
             assert await server.stop(signal.SIGINT) == 0
+
+
+async def test_a_terminal_shows_the_token(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "agentrt", "serve", "--port", "0", "--store", str(tmp_path / "store")]
+    async with Terminal(command, os.environ) as terminal:
+        assert re.search(r"listens on http://127\.0\.0\.1:\d+/#token=\S{20,} ", await terminal.until("stops it)"))
+        terminal.press_ctrl_c()
+        assert await terminal.exit_code() == 0
+    assert list((tmp_path / "store").glob("address-*")) == []
 
 
 def invoke(*words: str) -> Exception:

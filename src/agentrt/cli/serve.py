@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import signal
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +19,7 @@ from ..runtime import Runtime
 from ..specs import Durability
 from ..specs.quota import Quota
 from ..storage import default_store, open_storage
+from ..storage.disk import make_directories, replace_file
 from .options import agent_of, agent_options, check_price, store_option
 from .own_tools import offered_tools, own_tools, tools_option
 from .places import container_of, container_options
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from ..server import ServerSettings
+
+STANDARD_ERROR = 2
 
 NO_EXTRA = "the server is an extra: pip install 'agentrt[server]'"
 
@@ -169,8 +175,10 @@ def serve(
     """Serve conversations over HTTP, with a console for the browser.
 
     The server hosts all conversations of its store; each is opened at its first request. While the store has no key,
-    the server listens on 127.0.0.1 only, and accepts clients with the token in the address that it prints. The token
-    changes at each start. To listen on other addresses, first make keys: see `agentrt keys create`.
+    the server listens on 127.0.0.1 only, and accepts clients with the token in the address that it prints. If standard
+    output is not a terminal, the address with the token is in a file that only you can read, and the path of the file
+    is printed. The token changes at each start. To listen on other addresses, first make keys: see `agentrt keys
+    create`.
 
     A conversation may bring its own agent. Otherwise it gets the agent of the options below, which are those of
     `agentrt run`.
@@ -246,9 +254,10 @@ async def _serve(app: Starlette, settings: ServerSettings, root: Path | str) -> 
             check_price(settings.agent, app.state.runtime.client)
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with serving(app, settings) as url:
-            address = app.state.access.address(url)
-            click.echo(f"agentrt listens on {address} (conversations in {root}; Ctrl-C stops it)")
-            await anext(signals)
+            faulthandler.enable(STANDARD_ERROR)  # if a fault of a library ends the process, it says where
+            with _shown(url, app.state.access.address(url), root) as address:
+                click.echo(f"agentrt listens on {address} (conversations in {root}; Ctrl-C stops it)")
+                await anext(signals)
             click.echo(
                 f"stopping: new work is refused, what runs may end its step for {settings.drain:g} s;"
                 " once more stops it now",
@@ -264,3 +273,29 @@ async def _serve(app: Starlette, settings: ServerSettings, root: Path | str) -> 
                 await drain(app, settings.drain)
                 tasks.cancel_scope.cancel()
     click.echo("stopped: everything is on disk", err=True)
+
+
+@contextmanager
+def _shown(url: str, address: str, root: Path | str) -> Iterator[str]:
+    """Yield what the server prints as its address; `address` may have a token, which `url` has not.
+
+    Only a terminal shows the token. A file or a pipe that gets standard output may be read by the commands of agents;
+    so the address is written to a file of the store that only its owner can read, which is removed at the end.
+    """
+    if address == url or sys.stdout.isatty():
+        yield address
+        return
+    directory = default_store() if "://" in str(root) else Path(root)
+    path = directory / f"address-{url.rpartition(':')[2]}"
+    try:
+        make_directories(directory)
+        replace_file(path, f"{address}\n".encode())
+    except OSError as error:
+        raise ConfigurationError(
+            f"the address with the token cannot be written to {path}: {error.strerror or error}; make a key with"
+            " 'agentrt keys create', or start the server in a terminal"
+        ) from error
+    try:
+        yield f"{url} (its token: {path})"
+    finally:
+        path.unlink(missing_ok=True)
