@@ -292,7 +292,7 @@ def every_event() -> list[Event]:
         UserRejectObservation(action_id="a3", tool_name="look", tool_call_id="call_1", rejection_reason="not that"),
         PauseEvent(reason="lunch"),
         InterruptEvent(reason="stop", goes_on=True),
-        ResourceLost(tool_name="terminal", detail="The terminal was restarted."),
+        ResourceLost(tool_name="terminal", detail="The terminal was restarted.", revoked=("a3",)),
         ContextResolved(
             sources=(
                 ContextSource(kind="skill", name="pdf", path="/w/pdf.md", digest="0" * 64, tokens=9, when="listed"),

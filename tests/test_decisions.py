@@ -10,17 +10,22 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from agentrt.decisions import (
+    AssessRisk,
     CallModel,
     Condense,
     ExecuteAction,
     RequestConfirmation,
     Stop,
+    approval,
+    asleep,
     check,
     decide,
     interruption,
     lost,
     recovery,
     refusal,
+    rejection,
+    waiting,
 )
 from agentrt.errors import EventRefused
 from agentrt.events import (
@@ -50,10 +55,12 @@ from agentrt.events import (
     RuleAdded,
     RunRequested,
     StuckDetected,
+    ToolsChanged,
     UserRejectObservation,
 )
-from agentrt.specs import AlwaysConfirm, HookEvent, Limits, PermissionRule, SecurityRisk
+from agentrt.specs import AlwaysConfirm, HookEvent, Limits, PermissionRule, SecurityRisk, ToolDefinition
 from agentrt.specs.content import text
+from agentrt.specs.mcp import MCPServer
 from agentrt.specs.stuck import Critic
 from agentrt.state import State, fold
 from tests import samples, status_table
@@ -498,6 +505,58 @@ def test_a_lost_shell_is_told_though_the_model_does_not_see_its_use_any_more() -
     assert shell.tool_name == "terminal"
     called = after(CALL, CALLED, act, PauseEvent())
     assert not any(isinstance(event, ResourceLost) for event in recovery(called)), "it never ran"
+
+
+def test_an_approval_does_not_outlive_the_shell() -> None:
+    first, second, other = samples.action(id="a"), samples.action(id="b"), samples.action("look", id="c")
+    asked = ConfirmationRequested(action_ids=("a", "b", "c"))
+    ratings = [RiskAssessed(action_id=act.id, risk=SecurityRisk.HIGH) for act in (first, second, other)]
+    given = ConfirmationGiven(action_ids=("a", "b", "c"))
+    batch = (CALL, CALLED, first, second, other, *ratings, asked, given, started(first))
+    state = after(*batch, spec=RISKY)
+    state = fold(samples.numbered([*recovery(state), RunRequested()], state.seq + 1), start=state)
+    assert {p.action.id: (p.approved, p.risk) for p in state.branch.pending} == {
+        "b": (False, None),
+        "c": (True, SecurityRisk.HIGH),
+    }
+    (rating,) = decide(state)
+    assert isinstance(rating, AssessRisk)
+    low = RiskAssessed(action_id="b", risk=SecurityRisk.LOW)
+    state = fold(samples.numbered([low], state.seq + 1), start=state)
+    (request,) = decide(state)
+    assert isinstance(request, RequestConfirmation)
+    assert request.reasons == (("b", "lost:terminal"),)
+
+
+def test_an_answer_to_a_question_from_before_a_loss_does_not_count() -> None:
+    shell, act = samples.action(id="s"), samples.action(id="a")
+    high = RiskAssessed(action_id="a", risk=SecurityRisk.HIGH)
+    used = (CALL, CALLED, shell, RiskAssessed(action_id="s", risk=SecurityRisk.LOW), started(shell))
+    asked = (samples.observation(shell), replace(CALL, command="call-2"), replace(CALLED, command="call-2"), act, high)
+    state = after(*used, *asked, ConfirmationRequested(action_ids=("a",)), spec=RISKY)
+    slept = fold(samples.numbered(asleep(state), state.seq + 1), start=state)
+    assert slept.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+    assert [p.action.id for p in waiting(slept)] == ["a"], "it can be answered while it sleeps"
+    assert asleep(slept) == ()
+    answered = fold(samples.numbered(approval(slept), slept.seq + 1), start=slept)
+    (rating,) = decide(answered)
+    assert isinstance(rating, AssessRisk)
+    refused = fold(samples.numbered(rejection(slept, "no"), slept.seq + 1), start=slept)
+    assert not refused.branch.pending
+
+
+def test_a_call_of_a_server_that_was_a_process_is_asked_again() -> None:
+    note = ToolDefinition(name="note", description="", parameters=msgspec.Raw(b"{}"))
+    offered = ToolsChanged(server="notes", tools=(note,))
+    spec = replace(RISKY, mcp_servers={"notes": MCPServer(command="notes")})
+    act = samples.action("note", id="a")
+    batch = (offered, CALL, CALLED, act, RiskAssessed(action_id="a", risk=SecurityRisk.HIGH))
+    state = after(*batch, ConfirmationRequested(action_ids=("a",)), spec=spec)
+    (lost_server,) = asleep(state)
+    assert isinstance(lost_server, ResourceLost)
+    assert (lost_server.tool_name, lost_server.revoked) == ("note", ("a",))
+    slept = fold(samples.numbered([lost_server], state.seq + 1), start=state)
+    assert asleep(slept) == (), "it is told once"
 
 
 def test_what_a_performer_lost_is_closed() -> None:

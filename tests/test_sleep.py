@@ -7,7 +7,8 @@ import contextlib
 import gc
 import os
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -18,6 +19,7 @@ from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Runtime, S
 from agentrt.codec import Line
 from agentrt.errors import ConfigurationError, CursorExpired, EventRefused
 from agentrt.events import Cursor, DurabilityChanged, ObservationEvent, ResourceLost
+from agentrt.host.host import Host
 from agentrt.specs import AlwaysConfirm, Durability
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
@@ -38,6 +40,7 @@ async def greet(name: str) -> str:
 TABLE = 1 << 16
 """Bytes: so large are only the tables of a whole process, which grow now and then."""
 
+CAREFUL = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),), analyzer="rules", confirmation=AlwaysConfirm())
 SHELL = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
 
 
@@ -186,6 +189,78 @@ async def test_what_waits_for_a_person_can_be_answered_after_a_sleep(tmp_path: P
         assert await conversation.rest()
         await conversation.reject("not him")
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
+
+
+@asynccontextmanager
+async def waiting_with_a_shell(place: Path) -> AsyncIterator[tuple[Conversation, Host]]:
+    """A conversation whose shell has a variable and another directory, and whose next command waits for a person."""
+    command = 'echo "[$FOO]" "$PWD"'
+    turns = [call("terminal", command="export FOO=bar; cd /"), call("terminal", command=command), finish("Done.")]
+    runtime = Runtime(place / "store", client=ScriptedLLM(turns))
+    async with runtime, Conversation(CAREFUL, place, runtime=runtime) as conversation:
+        await conversation.send_message("set it, then show it")
+        await conversation.run()
+        await conversation.confirm()
+        await conversation.run()
+        (host,) = runtime.hosts
+        yield conversation, host
+
+
+async def results(conversation: Conversation) -> list[str]:
+    return [plain(event.content) async for event in conversation.events() if isinstance(event, ObservationEvent)]
+
+
+async def test_who_waits_for_a_person_keeps_the_shell(tmp_path: Path) -> None:
+    async with waiting_with_a_shell(tmp_path) as (conversation, host):
+        await host.tire(0.0, 0.0, short=False)
+        assert host.group is not None
+        await conversation.confirm()
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED
+        assert "[bar] /\n" in (await results(conversation))[-2]
+
+
+async def test_what_was_approved_does_not_run_in_another_shell(tmp_path: Path) -> None:
+    """Memory is short, so the shell had to go: the person is asked again, and told why."""
+    async with waiting_with_a_shell(tmp_path) as (conversation, host):
+        await host.tire(0.0, 0.0, short=True)
+        assert host.group is None
+        await conversation.confirm()
+        assert (await conversation.run()).status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+        assert [waiting.held for waiting in conversation.pending_confirmation] == ["lost:terminal"]
+        assert len(await results(conversation)) == 1
+        await conversation.confirm()
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED
+        assert "[] " + str(tmp_path) in (await results(conversation))[-2]
+
+
+async def test_a_conversation_that_has_ended_gives_its_shell_back(tmp_path: Path) -> None:
+    turns = [call("terminal", command="true"), finish("Done."), say("Again.")]
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM(turns))
+    async with runtime, Conversation(SHELL, tmp_path, runtime=runtime) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        (host,) = runtime.hosts
+        await host.tire(600.0, 600.0, short=False)
+        assert host.group is not None
+        seen = anyio.Event()
+
+        async def follow() -> None:
+            async for _ in conversation.stream():
+                seen.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow)
+            await seen.wait()
+            await host.tire(600.0, 0.0, short=False)
+            assert host.group is not None, "somebody looks at it"
+            tasks.cancel_scope.cancel()
+        await host.tire(600.0, 0.0, short=False)
+        assert host.group is None
+        await conversation.send_message("once more")
+        await conversation.run()
+        assert [e.tool_name async for e in conversation.events() if isinstance(e, ResourceLost)] == ["terminal"]
+        await host.tire(600.0, 0.0, short=False)
+        assert host.group is not None, "it holds nothing"
 
 
 async def test_whoever_comes_while_it_goes_to_sleep_finds_it_awake(tmp_path: Path) -> None:

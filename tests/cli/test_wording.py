@@ -77,6 +77,11 @@ def test_a_headline_of_what_is_delegated_is_the_task() -> None:
             "because what an MCP server said may have caused it, and nobody can say where it leads",
         ),
         ("flow:new>network", "", "because content from 'new' may have caused it, and it reaches the network"),
+        (
+            "lost:terminal",
+            "",
+            "again, because the terminal was restarted: its variables, directory and running processes are gone",
+        ),
         ("whatever", "x", "because of whatever: x"),
     ],
 )

@@ -94,6 +94,11 @@ class Feed:
         """When something was last published, by the clock of `time.monotonic`."""
 
     @property
+    def followed(self) -> bool:
+        """Whether somebody follows it with deltas, as a person's client does."""
+        return bool(self._subscribers)
+
+    @property
     def failed(self) -> bool:
         """Whether the log has failed and takes no more events."""
         return self._error is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -19,7 +20,6 @@ from ..runtime import Runtime
 from ..specs import Durability
 from ..specs.quota import Quota
 from ..storage import default_store, open_storage
-from ..storage.disk import make_directories, replace_file
 from .options import agent_of, agent_options, check_price, store_option
 from .own_tools import offered_tools, own_tools, tools_option
 from .places import container_of, container_options
@@ -288,8 +288,10 @@ def _shown(url: str, address: str, root: Path | str) -> Iterator[str]:
     directory = default_store() if "://" in str(root) else Path(root)
     path = directory / f"address-{url.rpartition(':')[2]}"
     try:
-        make_directories(directory)
-        replace_file(path, f"{address}\n".encode())
+        directory.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
+            file.write(f"{address}\n")
     except OSError as error:
         raise ConfigurationError(
             f"the address with the token cannot be written to {path}: {error.strerror or error}; make a key with"

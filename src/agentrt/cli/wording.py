@@ -92,6 +92,8 @@ def why_asked(code: str, detail: str = "") -> str:
         case "changed":
             return "because the tool says something else of itself than when it was first seen"
     kind, _, flow = code.partition(":")
+    if kind == "lost":
+        return f"again, because the {flow} was restarted: its variables, directory and running processes are gone"
     cause, _, sink = flow.partition(">")
     if kind != "flow":
         return f"because of {code}{more}"

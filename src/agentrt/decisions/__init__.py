@@ -29,9 +29,9 @@ from .commands import (
 )
 from .due import decide
 from .ending import answered
+from .losses import asleep, held_resources
 from .outcomes import (
     action_error,
-    asleep,
     check,
     expiry,
     forked,
@@ -87,6 +87,7 @@ __all__ = [
     "expiry",
     "failed",
     "forked",
+    "held_resources",
     "interruption",
     "left",
     "lost",

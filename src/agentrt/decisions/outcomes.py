@@ -28,7 +28,6 @@ from ..events import (
     ModelCalled,
     ObservationEvent,
     PauseEvent,
-    ResourceLost,
     RunEnded,
     RunRequested,
     SystemPromptEvent,
@@ -44,6 +43,7 @@ from .beginnings import beginning
 from .commands import End
 from .due import decide
 from .ending import idle
+from .losses import asleep, left_by_crash
 from .naming import attending_id
 from .sharing import used_steps
 
@@ -236,7 +236,7 @@ def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
                 text = f"{DIED} while this ran: whether it took effect is unknown. Check before you repeat it."
                 events.append(action_error(p.action, text))
     events.extend(_left_below(state))
-    events.extend(_lost_resources(state, _LEFT_ENDED if ended else _LEFT_RUNNING))
+    events.extend(left_by_crash(state, ended=ended))
     if ends := [command for command in decide(state) if isinstance(command, End)]:
         events += beginning(ends[0])  # the end itself was cut off
     elif state.status is ExecutionStatus.RUNNING or state.in_flight:
@@ -273,28 +273,8 @@ def _left_below(state: State) -> Iterator[Event]:
             yield ExecutionLost(action_id=child.action_id, caused_by=child.action_id)
 
 
-def asleep(state: State) -> tuple[Event, ...]:
-    """Return what the model is told when a conversation leaves memory, or has lost it: its tools' state is gone."""
-    return _lost_resources(state, _GIVEN_UP)
-
-
-_GIVEN_UP = "its variables, directory and running processes are gone"
 DIED = "The process died"
 """The beginning of the error of a call that this cut off."""
-
-_LEFT_ENDED = (
-    "its variables and directory are gone, and the processes that it had started were ended, as far as they could be"
-    " found"
-)
-_LEFT_RUNNING = "its variables and directory are gone. What it had started may still run: look before you start more"
-
-
-def _lost_resources(state: State, how: str) -> tuple[Event, ...]:
-    holders = {name for name, definition in _definitions(state).items() if definition.holds_resource}
-    return tuple(
-        ResourceLost(tool_name=name, detail=f"The {name} was restarted: {how}.")
-        for name in sorted(state.ledger.used_tools & holders)
-    )
 
 
 def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:

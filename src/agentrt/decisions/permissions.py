@@ -48,6 +48,8 @@ def asked(state: State, pending: Pending, rule: PermissionRule | None) -> str | 
     """
     if pending.approved:
         return None
+    if pending.restarted:
+        return f"lost:{pending.restarted}"
     if (flow := _flow(state, pending)) is not None:
         return flow
     if pending.asked:

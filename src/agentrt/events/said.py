@@ -187,6 +187,10 @@ class ResourceLost(Event, frozen=True, kw_only=True):
 
     tool_name: str
     detail: str
+    revoked: tuple[Id, ...] = ()
+    """The actions that have not begun and may depend on what was lost. They are rated again. If a person had approved
+    them or was asked, the person is asked again: an answer to the earlier question does not count.
+    """
 
 
 class ToolsChanged(Event, frozen=True, kw_only=True):

@@ -13,7 +13,9 @@ from anyio.abc import TaskStatus
 from msgspec.structs import replace
 
 from ..actors.group import ConversationGroup
+from ..decisions import held_resources
 from ..errors import ActorError, ConfigurationError, ConversationExists, LogError
+from ..events import ExecutionStatus
 from ..ledger import Counting
 from ..secrets import SecretRegistry
 from ..state import Branch, State
@@ -191,6 +193,20 @@ class Host:
                 return False
             await self._end(asleep=True)
         return True
+
+    async def tire(self, idle: float, ended: float, *, short: bool) -> None:
+        """Let the conversation sleep if it was not used for `idle` seconds.
+
+        If it holds a shell, kernel, browser or the like: one that has ended and that nobody follows sleeps after
+        `ended` seconds; one that waits for a person stays awake, unless memory is `short`, since what the person
+        approves would not be there any more.
+        """
+        if self._group is not None and held_resources(state := self._group.feed.state):
+            if state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION and not short:
+                return
+            if state.status.over and not self._group.feed.followed:
+                idle = min(idle, ended)
+        await self.rest(idle)
 
     def _busy(self, idle: float) -> bool:
         if self._group is None:

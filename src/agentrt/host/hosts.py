@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
 import anyio
+import psutil
 from anyio.abc import TaskGroup
 
 from ..actors.group import ConversationGroup
@@ -19,10 +21,33 @@ from .guest import Guest
 from .host import Host
 from .opening import NOTHING, Opening
 
-REST_SECONDS = 30.0
+REST_SECONDS = 15.0
 """Maximum number of seconds between two checks for idle conversations."""
 
+ENDED_SECONDS = 60.0
+"""Seconds after which a conversation that has ended gives its shell back, if nobody follows it."""
+
+SHORT = 0.1
+"""Memory is short if less than this share of it is available."""
+
+CONTROL_GROUP = Path("/sys/fs/cgroup")
+
 _log = logging.getLogger(__name__)
+
+
+def memory_is_short(group: Path = CONTROL_GROUP) -> bool:
+    """Return whether little memory is available: of the machine, or of what its control group leaves this process
+    (cgroups(7), version 2), as in a container.
+    """
+    memory = psutil.virtual_memory()
+    if memory.available < SHORT * memory.total:
+        return True
+    try:
+        most, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):  # "max": no limit
+        return False
+    return most - used + int(stat.get("inactive_file", 0)) < SHORT * most  # files that can be dropped
 
 
 class Source(Protocol):
@@ -122,8 +147,9 @@ class Hosts:
         """Let idle conversations sleep. For a task of its own."""
         while True:
             await anyio.sleep(min(max(idle / 4, 0.05), REST_SECONDS))
+            short = memory_is_short()
             for host in self:
                 try:
-                    await host.rest(idle)
+                    await host.tire(idle, ENDED_SECONDS, short=short)
                 except Exception:  # one conversation must not keep the others awake
                     _log.exception("conversation %s could not be let sleep", host.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 import msgspec
@@ -188,7 +188,8 @@ def _apply(state: State, event: Event) -> State:
             return replace(state, branch=here, ledger=ledger.began(state.ledger))
         case ResourceLost():
             kept = replace(state.ledger, used_tools=state.ledger.used_tools - {event.tool_name})
-            return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))), ledger=kept)
+            here = turns.revoked(replace(here, queued=(*here.queued, as_seen(event))), event)
+            return replace(state, branch=here, ledger=kept)
         case SecretsChanged():
             if event.source != "environment" or event.secrets.keys() != state.ledger.secrets.keys():
                 here = replace(here, queued=(*here.queued, as_seen(event)))
@@ -318,9 +319,6 @@ def _pending(state: State, action_ids: tuple[str, ...], **changes: object) -> St
     return replace(state, branch=replace(state.branch, pending=pending))
 
 
-_UNRATED: Mapping[str, object] = {"risk": None, "sinks": (), "labels": (), "files": {}}
-
-
 def _revised(state: State, event: ActionRevised) -> State:
     for waiting in state.branch.pending:
         if waiting.action.id == event.action_id:
@@ -328,7 +326,7 @@ def _revised(state: State, event: ActionRevised) -> State:
             resources = before.resources if event.resources is None else event.resources
             risk = SecurityRisk.UNKNOWN if event.source == "hook" else before.security_risk  # the model's own rating
             action = replace(before, arguments=event.arguments, resources=resources, security_risk=risk)
-            anew = {"approved": False, "held": "", "command": None, **_UNRATED}
+            anew = {"approved": False, "held": "", "command": None, **turns.UNRATED}
             state = _pending(state, (event.action_id,), action=action, revised=event.seq, **anew)
             return replace(state, branch=turns.uncut(state.branch))
     return state
@@ -343,7 +341,7 @@ def _configured(state: State, event: ConversationStateUpdateEvent) -> State:
         state = replace(state, ledger=replace(state.ledger, counting=Counting()))
     if state.spec.analyzers != before.analyzers:
         waiting = tuple(p.action.id for p in state.branch.pending if p.command is None)
-        state = _pending(state, waiting, **_UNRATED)
+        state = _pending(state, waiting, **turns.UNRATED)
     return state
 
 

@@ -80,6 +80,10 @@ class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=T
     """The time at which it fails without a result, in seconds since 1970; 0: never."""
     lost: bool = False
     """Whether it was running in a process that has ended, or in a conversation that was left."""
+    restarted: str = ""
+    """The tool whose shell, kernel, browser or server was lost since a person approved the action or was asked."""
+    outdated: bool = False
+    """Whether the pending question is older than that loss: an answer has the action rated and asked again."""
 
 
 class Pending(Standing, frozen=True, gc=False):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec.structs import replace
 
@@ -14,6 +16,7 @@ from ..events import (
     HookExecutionEvent,
     MessageEvent,
     ObservationEvent,
+    ResourceLost,
     RunEnded,
     RunRequested,
 )
@@ -73,22 +76,46 @@ def unasked(here: Branch, action_id: str) -> Branch:
     return replace(here, inputs=tuple(one for one in here.inputs if one.action_id != action_id))
 
 
+UNRATED: Mapping[str, object] = {"risk": None, "sinks": (), "labels": (), "files": {}}
+
+
 def unheld(here: Branch) -> Branch:
-    """Clear all pending confirmation requests."""
+    """Clear all pending confirmation requests. Actions whose question was outdated are to be rated again."""
     if not any(p.held for p in here.pending):
         return here
-    return replace(here, pending=tuple(replace(p, held="") for p in here.pending))
+    unrated = {"held": "", "outdated": False, **UNRATED}
+    pending = (replace(p, **unrated) if p.outdated else replace(p, held="") for p in here.pending)
+    return replace(here, pending=tuple(pending))
 
 
 def confirmed(state: State, event: ConfirmationGiven) -> State:
-    """Apply approvals of a person; an approval without a pending request changes nothing."""
+    """Apply approvals of a person; an approval without a pending request, or of an outdated one, changes nothing."""
     if state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
         return state
     here = state.branch
     pending = tuple(
-        replace(p, approved=True) if p.held and p.action.id in event.action_ids else p for p in here.pending
+        replace(p, approved=True, restarted="") if p.held and not p.outdated and p.action.id in event.action_ids else p
+        for p in here.pending
     )
     return replace(state, branch=replace(here, pending=pending))
+
+
+def revoked(here: Branch, event: ResourceLost) -> Branch:
+    """Apply the loss of a resource to the actions that may depend on it and have not begun.
+
+    A question that waits for a person stays, outdated: the person may answer at any time, also while the conversation
+    sleeps.
+    """
+    pending = tuple(
+        _without(p, event.tool_name) if p.command is None and p.action.id in event.revoked else p for p in here.pending
+    )
+    return replace(here, pending=pending) if event.revoked else here
+
+
+def _without(p: Pending, lost: str) -> Pending:
+    if p.held:
+        return replace(p, restarted=lost, outdated=True)
+    return replace(p, approved=False, restarted=lost if p.approved else p.restarted, **UNRATED)
 
 
 def message(state: State, event: MessageEvent) -> State:

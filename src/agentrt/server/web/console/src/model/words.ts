@@ -57,6 +57,9 @@ export function whyAsked(code: string): string {
   if (code === "rule") return "because of a rule";
   if (code === "hook") return "because of a hook";
   const [kind, flow = ""] = splitOnce(code, ":");
+  if (kind === "lost") {
+    return `again, because the ${flow} was restarted: its variables, directory and running processes are gone`;
+  }
   if (kind !== "flow") return `because of ${code}`;
   const [cause, sink = ""] = splitOnce(flow, ">");
   const content = CAUSES[cause] ?? `content from “${cause}”`;
