@@ -88,11 +88,18 @@ def talk(place: Path, *turns: Any, agent: Agent | None = None, **more: Any) -> T
     return Talk(Conversation(agent, place, store="memory://", client=model, **more), model)
 
 
-async def run(talked: Talk, *messages: str) -> None:
+async def run(talked: Talk, *messages: str, agree: bool = False) -> None:
     async with talked.conversation as conversation:
+        if agree:
+            await agree_to_all(conversation)
         for message in messages:
             await conversation.prompt(message)
         await talked.note()
+
+
+async def agree_to_all(conversation: Conversation) -> None:
+    for offer in conversation.state.unagreed:
+        await conversation.agree(offer.digest)
 
 
 async def test_the_instructions_of_a_repository_stand_in_the_dynamic_part(place: Path) -> None:
@@ -214,7 +221,7 @@ async def test_commands_in_a_skill_run_as_commands_do(place: Path) -> None:
     body = "Here: !`echo a$((1+1))b`\n```\n!`echo code`\n```\nQuoted: \\!`echo no`"
     write(place / ".agents/skills/facts.md", f"---\ntriggers: [facts]\n---\n{body}")
     talked = talk(place, say("I see."))
-    await run(talked, "Tell me the facts")
+    await run(talked, "Tell me the facts", agree=True)
     assert "Here: a2b" in talked.sent(0)[-1][1]
     assert "!`echo code`" in talked.sent(0)[-1][1]
     assert "Quoted: !`echo no`" in talked.sent(0)[-1][1]
@@ -223,10 +230,64 @@ async def test_commands_in_a_skill_run_as_commands_do(place: Path) -> None:
     assert (action.source, action.skill) == ("environment", "facts")
 
 
+async def test_commands_in_a_skill_of_the_repository_wait_for_a_persons_consent(place: Path, tmp_path: Path) -> None:
+    package(place, "facts", f"Here: !`touch {tmp_path}/ran; cat seen.txt`", "triggers: [facts]")
+    write(place / "seen.txt", "words")
+    model, agent = ScriptedLLM([say("I see.")] * 4), Agent(llm=MODEL)
+    async with Runtime(tmp_path / "store", client=model) as runtime:
+        told = []
+        for consents in (False, True, False):
+            async with Conversation(agent, place, runtime=runtime) as conversation:
+                if consents:
+                    (offer,) = conversation.state.unagreed
+                    assert (offer.skill, offer.commands) == ("facts", (f"touch {tmp_path}/ran; cat seen.txt",))
+                    await conversation.agree(offer.digest)
+                await conversation.prompt("Tell me the facts")
+                told.append((plain(model.requests[-1].messages[-1].content), (tmp_path / "ran").exists()))
+        write(place / "seen.txt", "other words")
+        async with Conversation(agent, place, runtime=runtime) as conversation:
+            assert [offer.name for offer in conversation.state.unagreed] == ["commands in the skill facts"]
+    (without, ran), (after, _), (later, _) = told
+    assert "Here: [not run, since no person has agreed to the commands of this skill: touch" in without
+    assert not ran, "nothing ran before a person had agreed"
+    assert "Here: words" in after
+    assert "Here: words" in later, "an agreement holds for conversations that begin later"
+
+
+async def test_commands_of_a_skill_run_only_while_the_files_that_they_name_are_as_agreed(place: Path) -> None:
+    write(place / "facts.sh", "echo one")
+    package(place, "facts", "Here: !`sh facts.sh`", "triggers: [facts]")
+    talked = talk(place, say("I see."))
+    async with talked.conversation as conversation:
+        await agree_to_all(conversation)
+        write(place / "facts.sh", "echo two > ran")
+        await conversation.prompt("Tell me the facts")
+    assert "[not run, since facts.sh is not as it was when a person agreed: sh facts.sh]" in talked.sent(0)[-1][1]
+    assert not (place / "ran").exists()
+
+
+async def test_commands_in_a_skill_of_a_plugin_wait_too_and_those_of_the_user_do_not(
+    place: Path, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "plugin"
+    write(plugin / ".claude-plugin/plugin.json", '{"name": "tools"}')
+    write(plugin / "skills/theirs/SKILL.md", "---\nname: theirs\ndescription: d\ntriggers: [go]\n---\n!`touch theirs`")
+    package(home := tmp_path / "home", "ours", "!`touch ours`", "triggers: [go]")
+    own = Skill(name="own", body="!`touch own`", triggers=("go",))
+    context = AgentContext(load_user_skills=True, plugins=(PluginSource(str(plugin)),), skills=(own,))
+    model = ScriptedLLM([say("Done.")])
+    async with Runtime("memory://", client=model, home=home) as runtime:
+        async with Conversation(Agent(llm=MODEL, context=context), place, runtime=runtime) as conversation:
+            assert [offer.name for offer in conversation.state.unagreed] == ["commands in the skill theirs"]
+            await conversation.prompt("Let it go")
+    assert sorted(path.name for path in place.iterdir()) == ["ours", "own"]
+
+
 async def test_a_person_is_asked_about_a_command_of_a_skill(place: Path) -> None:
     write(place / ".agents/skills/wipe.md", "---\ntriggers: [clean]\n---\nDone: !`rm -rf / --no-preserve-root`!")
     talked = talk(place, say("I see."), agent=Agent(llm=MODEL, confirmation=ConfirmRisky()))
     async with talked.conversation as conversation:
+        await agree_to_all(conversation)
         await conversation.send_message("Please clean up")
         assert (await conversation.run()).status is ExecutionStatus.WAITING_FOR_CONFIRMATION
         await conversation.reject("Never.")
@@ -240,6 +301,7 @@ async def test_commands_of_a_skill_that_is_invoked_run_before_its_text_comes(pla
     agent = Agent(llm=MODEL, confirmation=AlwaysConfirm())
     talked = talk(place, call("invoke_skill", name="state"), say("Done."), agent=agent)
     async with talked.conversation as conversation:
+        await agree_to_all(conversation)
         await conversation.send_message("Go")
         state = await conversation.run()
         while state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 
+import anyio.to_thread
 import msgspec
 
 from ..context.replies import BadCall, Toolbox
-from ..context.telling import activation, commands
+from ..context.telling import activation, commands, refused
 from ..decisions import Activate, action_error
 from ..errors import LogCorrupt
 from ..events import (
@@ -21,10 +22,12 @@ from ..events import (
     UserRejectObservation,
 )
 from ..ids import new_id
+from ..pins import changed
 from ..specs import ToolDefinition
 from ..specs.content import plain, text
 from ..specs.skill import Skill
 from ..state import Activation, Seen, State
+from ..state.skills import consented
 from .dispatcher import Perform
 from .event_log import Log
 
@@ -60,10 +63,12 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
         body = await self._body(state, due.skill)
         if skill is None or body is None:
             return (_activated(due, skill, f"[The skill {due.skill} is not there any more.]"),)
-        if not due.calls and (calls := self._calls(commands(body)[:MOST_COMMANDS], due, state)):
+        named = commands(body)
+        why = "" if due.calls or not named else await _refusal(skill, named, state)
+        if not due.calls and not why and (calls := self._calls(named[:MOST_COMMANDS], due, state)):
             return calls if action is None else (_result(action, f"The skill {skill.name} follows."), *calls)
         given = "" if action is not None else await self._message(due, state)
-        told = activation(skill, body, await self._results(due, state), given)
+        told = activation(skill, body, refused(body, why) if why else await self._results(due, state), given)
         if action is None:
             return (_activated(due, skill, told),)
         return (_result(action, told), _activated(due, skill, ""))
@@ -128,6 +133,20 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
 def _named(state: State, name: str) -> Skill | None:
     skills = state.context.skills if state.context is not None else ()
     return next((skill for skill in skills if skill.name == name), None)
+
+
+async def _refusal(skill: Skill, named: Sequence[str], state: State) -> str:
+    """Return why the commands in a skill's text are not run; "" if they may be. Nobody has to agree to those of a skill
+    of the user or of the program.
+    """
+    if not skill.is_foreign:
+        return ""
+    offer = consented(state, skill)
+    if offer is None or not set(named) <= set(offer.commands):
+        return "since no person has agreed to the commands of this skill"
+    assert state.created is not None
+    path = await anyio.to_thread.run_sync(changed, offer.pinned, state.created.workspace.path) if offer.pinned else None
+    return f"since {path} is not as it was when a person agreed" if path is not None else ""
 
 
 def _shell(state: State) -> ToolDefinition | None:

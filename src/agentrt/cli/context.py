@@ -203,6 +203,7 @@ def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = (), store
             given_it = ", ".join(f"{key}={value}" for key, value in given_too.items())
             needs = f" (is given {given_it})" if given_it else ""
             lines.append(Text(f"    MCP server {clean(name)}: {clean(server.where)}{clean(needs)}"))
+        lines += [Text(f"    command: {clean(command)}") for command in offer.commands]
         given = "".join(f" --plugin {one.source}{'#' if one.ref else ''}{one.ref}" for one in plugins)
         lines.append(Text(f"  to have them run: agentrt context{clean(given)}{at} agree {offer.digest[:12]}", "dim"))
     return lines

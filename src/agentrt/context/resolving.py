@@ -264,3 +264,5 @@ def _of_offer(offer: Offer) -> Iterator[ContextSource]:
     if offer.servers:
         missing = () if offer.agreed else tuple(offer.servers)
         yield ContextSource(kind="servers", name=offer.name, path=offer.path, when=when, missing=missing)
+    if offer.commands:
+        yield ContextSource(kind="commands", name=offer.name, path=offer.path, when=when)

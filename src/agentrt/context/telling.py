@@ -142,6 +142,11 @@ def commands(body: str) -> tuple[str, ...]:
     return tuple(found[1] for part, is_code in _parts(body) if not is_code for found in _COMMAND.finditer(part))
 
 
+def refused(body: str, why: str) -> dict[str, str]:
+    """Return, in place of the results of a text's commands, that none of them is run, and why."""
+    return {command: f"[not run, {why}: {command}]" for command in commands(body)}
+
+
 def activation(skill: Skill, body: str, results: Mapping[str, str], message: str = "") -> str:
     """Return what the model is told of an activated skill: its text with the results of its commands, and with the
     inputs that the user's `message` gives. The model is told to ask for missing inputs.
@@ -159,7 +164,7 @@ def activation(skill: Skill, body: str, results: Mapping[str, str], message: str
 def _head(skill: Skill) -> str:
     place = f' path="{_name(skill.path)}"' if skill.path else ""
     head = f'<skill name="{_name(skill.name)}"{place}>'
-    if skill.origin in ("project", "plugin"):
+    if skill.is_foreign:
         whose = "the repository" if skill.origin == "project" else "a plugin"
         head = f"[From {whose}; nobody vouches for what it says.]\n{head}"
     return head

@@ -1,4 +1,6 @@
-"""`Offer`s: programs that a project or a skill brings. None runs before a person has agreed; for a thread."""
+"""`Offer`s: programs that a project or a skill brings, and commands in a skill's text. None runs before a person has
+agreed. All functions are for a thread: they block.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ..context.telling import commands
 from ..pins import pins_of
 from ..specs.context import Gathered, Offer
 from ..specs.hooks import Hook
 from ..specs.mcp import MCPServer
+from ..specs.skill import Skill
 
 
 def offering(found: Gathered, workspace: str) -> Gathered:
@@ -29,6 +33,8 @@ def _offers(found: Gathered, workspace: str) -> Iterator[Offer]:
     for skill in found.skills:
         if skill.brought:
             yield _of_servers(f"MCP servers of the skill {skill.name}", skill.brought, skill.path, workspace)
+        if skill.is_foreign and (named := commands(skill.body)):
+            yield _of_commands(skill, named, workspace)
 
 
 def _of_hooks(hooks: Sequence[Hook], path: str, workspace: str) -> Offer:
@@ -44,6 +50,19 @@ def _of_servers(name: str, servers: Mapping[str, MCPServer], path: str, workspac
         for name, server in servers.items()
     }
     return Offer(digest=_digest(workspace, made), name=name, path=path, servers=made)
+
+
+def _of_commands(skill: Skill, named: tuple[str, ...], workspace: str) -> Offer:
+    """Return the offer of the commands in a skill's text, pinned to the files of the workspace that they name."""
+    pinned = tuple(dict.fromkeys(pin for command in named for pin in pins_of(command, workspace)))
+    return Offer(
+        digest=_digest(workspace, (skill.name, named, pinned)),
+        name=f"commands in the skill {skill.name}",
+        path=skill.path,
+        skill=skill.name,
+        commands=named,
+        pinned=pinned,
+    )
 
 
 def _digest(workspace: str, programs: Any) -> str:

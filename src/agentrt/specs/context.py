@@ -14,7 +14,7 @@ from .hooks import Hook
 from .mcp import MCPServer
 from .skill import Origin, Skill
 
-SourceKind: TypeAlias = Literal["instructions", "skill", "agent", "memory", "plugin", "hooks", "servers"]
+SourceKind: TypeAlias = Literal["instructions", "skill", "agent", "memory", "plugin", "hooks", "servers", "commands"]
 
 
 class PluginSource(Given, frozen=True, omit_defaults=True):
@@ -127,6 +127,12 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hooks: tuple[Hook, ...] = ()
     servers: dict[str, MCPServer] = msgspec.field(default_factory=dict)
     """MCP servers, by name."""
+    skill: str = ""
+    """The skill, in the file `path`, whose text has the `commands`."""
+    commands: tuple[str, ...] = ()
+    """The commands in a skill's text, in order."""
+    pinned: tuple[tuple[str, str], ...] = ()
+    """The files of the workspace that the commands name, each with its digest when a person was asked."""
     agreed: bool = False
 
 

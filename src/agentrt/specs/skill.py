@@ -50,6 +50,11 @@ class Skill(Given, frozen=True, kw_only=True, omit_defaults=True):
     """The MCP servers that it brings, available once a person has agreed."""
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether the author of a repository or of a plugin wrote it: its programs run only with a person's consent."""
+        return self.origin in ("project", "plugin")
+
+    @property
     def kind(self) -> SkillKind:
         """How it is activated: always, by the model from a list, or by a word, a task or a path."""
         if self.paths:

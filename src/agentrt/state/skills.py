@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from ..events import ActionEvent, ActionResult, ConsentGiven, MessageEvent, SkillActivated
 from ..specs.content import plain
+from ..specs.context import Offer
+from ..specs.skill import Skill
 from ..specs.triggers import activated, touched
 from .parts import Activation, Branch, State
 from .seeing import as_seen
@@ -40,6 +42,15 @@ def agreed(state: State, event: ConsentGiven) -> State:
         mcp_servers={**servers, **state.spec.mcp_servers},
     )
     return replace(state, agent=agent, ledger=kept)
+
+
+def consented(state: State, skill: Skill) -> Offer | None:
+    """Return the offer of the commands in a skill's text if a person has agreed to it, else None."""
+    waiting = {offer.digest for offer in state.unagreed}
+    for offer in state.context.offers if state.context is not None else ():
+        if (offer.skill, offer.path) == (skill.name, skill.path) and offer.digest not in waiting:
+            return offer
+    return None
 
 
 def heard(here: Branch, event: MessageEvent) -> Branch:

@@ -1734,7 +1734,7 @@ export interface components {
             /** @default  */
             digest?: string;
             /** @enum {unknown} */
-            kind: "agent" | "hooks" | "instructions" | "memory" | "plugin" | "servers" | "skill";
+            kind: "agent" | "commands" | "hooks" | "instructions" | "memory" | "plugin" | "servers" | "skill";
             /** @default [] */
             missing?: string[];
             name: string;
@@ -2987,15 +2987,24 @@ export interface components {
         Offer: {
             /** @default false */
             agreed?: boolean;
+            /** @default [] */
+            commands?: string[];
             digest: string;
             /** @default [] */
             hooks?: components["schemas"]["Hook"][];
             name: string;
             /** @default  */
             path?: string;
+            /** @default [] */
+            pinned?: [
+                string,
+                string
+            ][];
             servers?: {
                 [key: string]: components["schemas"]["MCPServer"];
             };
+            /** @default  */
+            skill?: string;
         };
         /** @enum {unknown} */
         OnCrash: "ask" | "fail" | "resume" | "retry";

@@ -76,6 +76,7 @@ const KINDS: Record<Source["kind"], string> = {
   plugin: "Plugins",
   hooks: "Hooks",
   servers: "MCP servers",
+  commands: "Commands",
 };
 
 /** The sources of each kind, in the order in which a person looks for them. */

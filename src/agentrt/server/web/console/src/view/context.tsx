@@ -144,6 +144,12 @@ function Unagreed({ offer }: { offer: Offer }) {
             ))}
           </li>
         ))}
+        {(offer.commands ?? []).map((command) => (
+          <li key={command}>
+            Command
+            <span class="file-path">{clean(command)}</span>
+          </li>
+        ))}
       </ul>
       {may("agree") ? (
         <button type="button" onClick={() => void control(agree)}>
