@@ -128,6 +128,32 @@ async def test_cells_keep_their_state_and_show_what_they_have(tmp_path: Path) ->
         assert await run("import os; [name for name in os.environ if 'KEY' in name]") == "[]"
 
 
+async def test_nothing_of_the_workspace_is_imported_before_a_cell_and_cells_import_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, lib = tmp_path / "project", tmp_path / "project/lib"
+    lib.mkdir(parents=True)
+    starting = ("ipykernel_launcher", "ipykernel", "IPython", "zmq", "sitecustomize", "usercustomize", "ipython_config")
+    for name in (*starting, "jupyter_core", "ipython_kernel_config", "startup"):
+        for path in (place, lib):
+            (path / f"{name}.py").write_text(f"open({str(place / 'ran')!r}, 'a').write(__file__)")
+    (place / "mine.py").write_text("answer = 42")
+    (lib / "library.py").write_text("answer = 43")
+    monkeypatch.setenv("PYTHONPATH", f"{lib}:.")
+    monkeypatch.setenv("PYTHONSTARTUP", str(place / "startup.py"))
+    async with notebook(place) as run:
+        assert await run("1") == "1"
+        assert not (place / "ran").exists(), "nobody allowed what is in the workspace to run"
+        assert await run("import mine, library, os\nmine.answer, library.answer") == "(42, 43)"
+        assert await run("print(os.getcwd(), os.environ['PWD'], *_dh, sep='\\n')") == "\n".join([str(place)] * 3)
+        assert await run("os.environ['PYTHONPATH']") == repr(f"{lib}:.")
+        spawned = (
+            "import multiprocessing as m, mine\nwith m.get_context('spawn').Pool(1) as p: print(p.map(mine.f, [2]))"
+        )
+        (place / "mine.py").write_text("import os\ndef f(n): return n, os.getcwd()")
+        assert await run(spawned, restart=True) == f"[(2, {str(place)!r})]\n{NEW}"
+
+
 async def test_a_cell_has_the_secrets_that_it_names_and_no_other_cell_does(tmp_path: Path) -> None:
     async with notebook(tmp_path, secrets={"API_TOKEN": "s3cr3t-value-1"}) as run:
         assert await run("import os, time\nlen(os.environ['API_TOKEN'])") == "14"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -123,7 +124,8 @@ class IPython:
         try:
             self._channel = channel = Channel(kernel.directory)
             await channel.open()
-            await _load(kernel, channel.path)
+            search = os.environ.get("PYTHONPATH", "")
+            await _load(kernel, channel.path, workspace, search if context.masked(search) == search else "")
         except BaseException:
             self._kernel = kernel
             await self.aclose()
@@ -186,24 +188,37 @@ def _left(made: Sequence[Made]) -> IPythonObservation:
     return IPythonObservation(content=text("\n".join(lines)), is_error=True, status="left", calls=len(made))
 
 
-async def _load(kernel: Kernel, socket: str) -> None:
-    """Load `in_kernel.py` into the kernel. Raises `ToolError`."""
+async def _load(kernel: Kernel, socket: str, workspace: str, search: str) -> None:
+    """Load `in_kernel.py` into the kernel. Then take the kernel to the workspace, from which cells may import, as from
+    the directories of `search`, a `PYTHONPATH`. Raises `ToolError`.
+    """
     source = await anyio.to_thread.run_sync((Path(__file__).parent / "in_kernel.py").read_text)
     problem = Outputs()
-    good = await kernel.run(_LOADING.format(source=source, socket=socket), problem.take, quiet=True)
+    loading = _LOADING.format(source=source, socket=socket, workspace=workspace, search=search)
+    good = await kernel.run(loading, problem.take, quiet=True)
     if not good:
         raise ToolError(f"the kernel does not start: {plain(problem.content)}")
 
 
 _LOADING = """
 def _agent_loads():
-    import sys, types
+    import os, sys, types
     module = types.ModuleType("agentskills")
     sys.modules["agentskills"] = module
     exec(compile({source!r}, "agentskills", "exec"), module.__dict__)
     module.SOCKET = {socket!r}
     get_ipython().user_ns.update({{name: getattr(module, name) for name in module.__all__}})
     get_ipython().user_ns.update(ToolFailed=module.ToolFailed)
+    os.chdir({workspace!r})
+    os.environ["PWD"] = {workspace!r}
+    if visited := get_ipython().user_ns.get("_dh"):
+        visited[:] = [type(visited[0])({workspace!r})]
+    if "multiprocessing.process" in sys.modules:  # else its processes begin in the directory where the kernel did
+        sys.modules["multiprocessing.process"].ORIGINAL_DIR = {workspace!r}
+    if {search!r}:
+        os.environ["PYTHONPATH"] = {search!r}
+    paths = [os.path.abspath(path) for path in {search!r}.split(os.pathsep) if path]
+    sys.path[:] = ["", *(path for path in paths if path not in sys.path), *(path for path in sys.path if path)]
 _agent_loads()
 del _agent_loads
 """

@@ -70,7 +70,11 @@ class Kernel:
 
     @classmethod
     async def started(cls, python: str, workspace: str, mark: str, masked: Callable[[str], str]) -> Kernel:
-        """Start a kernel and wait until it is ready. Raises `ToolError` that says what is missing."""
+        """Start a kernel and wait until it is ready. Raises `ToolError` that says what is missing.
+
+        It starts in its own directory, where it imports nothing that a workspace has. Its first code, which is ours,
+        takes it to the workspace.
+        """
         library = await load_extra("jupyter_client.asynchronous.client", "jupyter")
         connect = await load_extra("jupyter_client.connect", "jupyter")
         directory = Path(await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="agentrt-kernel-")))
@@ -79,14 +83,16 @@ class Kernel:
             address = str(directory / "kernel")
             await anyio.to_thread.run_sync(partial(connect.write_connection_file, file, transport="ipc", ip=address))
             token = new_id()
-            env = {**environment(os.environ, masked), CONVERSATION: mark, _KERNEL: token, "MPLBACKEND": _BACKEND}
+            env = environment(await anyio.to_thread.run_sync(outside, workspace), masked)
+            env |= {CONVERSATION: mark, _KERNEL: token, "MPLBACKEND": _BACKEND}
             process = await opened(
                 [python, "-m", "ipykernel_launcher", "-f", file, "--HistoryManager.enabled=False"],
-                cwd=workspace,
+                cwd=str(directory),
                 env={
                     **env,
                     "IPYTHONDIR": str(directory / "ipython"),
                     "JUPYTER_PLATFORM_DIRS": "1",
+                    "PWD": str(directory),
                     _PARENT: str(os.getpid()),
                 },
                 stdin=subprocess.DEVNULL,
@@ -243,6 +249,28 @@ class Kernel:
             await self._process.aclose()
         self._client.context.destroy(linger=0)
         await _removed(self.directory)
+
+
+def outside(workspace: str) -> dict[str, str]:
+    """Return the environment without what has Python import from the workspace, or run it, as it starts.
+
+    For a thread.
+    """
+    found = dict(os.environ)
+    if (startup := found.get("PYTHONSTARTUP")) and not _is_outside(startup, workspace):
+        del found["PYTHONSTARTUP"]
+    if (paths := found.pop("PYTHONPATH", None)) and (
+        kept := [path for path in paths.split(os.pathsep) if _is_outside(path, workspace)]
+    ):
+        found["PYTHONPATH"] = os.pathsep.join(kept)
+    return found
+
+
+def _is_outside(path: str, workspace: str) -> bool:
+    """Return whether a path is absolute, and neither it nor the place where it leads is in the workspace."""
+    above = {os.path.normpath(workspace), os.path.realpath(workspace)}
+    places = (os.path.normpath(path), os.path.realpath(path))
+    return os.path.isabs(path) and not any(f"{place}/".startswith(f"{one}/") for place in places for one in above)
 
 
 _BACKEND = "module://matplotlib_inline.backend_inline"
