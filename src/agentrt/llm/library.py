@@ -28,6 +28,9 @@ the last one closes its own.
 _NO_NETWORK = "LITELLM_LOCAL_MODEL_COST_MAP"
 """Makes litellm use the prices that came with it, instead of downloading today's prices during the import."""
 
+_NO_FILE = {"LITELLM_MODE": "PRODUCTION"}
+"""Keeps litellm from reading a `.env` during the import. One in a project could name another host for the keys."""
+
 
 async def acquire() -> ModuleType:
     """Return litellm, imported off the event loop and without network access; call `release` when done."""
@@ -60,13 +63,17 @@ def _import() -> ModuleType:
         return load_now("litellm")
     for said in ("Item '.*' on TypedDict class '.*' is using the `ReadOnly`", "Pydantic serializer warnings"):
         warnings.filterwarnings("ignore", said, UserWarning)  # of litellm's own types, when it uses them
-    kept = os.environ.get(_NO_NETWORK)
+    kept = {name: os.environ.get(name) for name in (_NO_NETWORK, *_NO_FILE)}
     os.environ.setdefault(_NO_NETWORK, "True")
+    os.environ.update(_NO_FILE)
     try:
         litellm: Any = load_now("litellm")
     finally:
-        if kept is None:
-            del os.environ[_NO_NETWORK]
+        for name, value in kept.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
     gc.freeze()  # its 400,000 objects stay: looking through them would stop the loop for 200 ms, now and then
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.ERROR)
