@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from agentrt.critics import CRITICS
+from agentrt.errors import WorkspaceError
 from agentrt.events import Event
 from agentrt.specs import LocalWorkspace
 from tests import samples
@@ -51,5 +52,23 @@ async def test_one_wants_a_file_to_be_changed(tmp_path: Path) -> None:
 
 
 async def test_where_git_cannot_say_it_fails_with_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="git cannot say what has changed: fatal: not a git repository"):
+    with pytest.raises(WorkspaceError, match=r"the workspace has no \.git directory of its own"):
         await score("empty_patch", WORKED, tmp_path)
+
+
+async def test_no_program_of_the_repository_is_run_and_none_gets_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, ran = tmp_path / "project", tmp_path / "ran"
+    await anyio.run_process(["git", "init", "-q", str(place)])
+    (place / ".gitattributes").write_text("* filter=mine\n")
+    (place / "file").write_text("a")
+    for command in (("add", "."), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")):
+        await anyio.run_process(["git", "-C", str(place), *command])
+    for name in ("filter.mine.clean", "filter.mine.process", "core.fsmonitor", "diff.external"):
+        program = f"env > {ran}; cat"
+        await anyio.run_process(["git", "-C", str(place), "config", name, program])
+    (place / "file").write_text("b")
+    monkeypatch.setenv("RUNTIME_API_KEY", "s3cr3t")
+    assert await score("empty_patch", WORKED, place) == 1
+    assert not ran.exists()

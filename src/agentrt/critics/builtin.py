@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import anyio
-
 from ..context.judging import CriticResult
 from ..events import ActionEvent, Event, MessageEvent, ObservationEvent, SystemPromptEvent
 from ..protocols import Critic
 from ..specs import Workspace
-
-_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "diff.external=", "status", "--porcelain")
+from ..workspaces.git import changes
 
 
 class PassCritic:
@@ -39,13 +36,10 @@ class EmptyPatchCritic:
     """Requires changed files in the workspace, a git repository."""
 
     async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
-        """Return 1 if git sees a change, else 0. Raises `OSError` or `RuntimeError` if git fails."""
+        """Return 1 if git sees a change, else 0. Raises `WorkspaceError` if git fails."""
         if not any(isinstance(event, ActionEvent) for event in events):
             return CriticResult(0.0, "nothing was done: change what the task asks for")
-        status = await anyio.run_process(_GIT, cwd=workspace.path, check=False)
-        if status.returncode != 0:
-            raise RuntimeError(f"git cannot say what has changed: {status.stderr.decode(errors='replace').strip()}")
-        if status.stdout.strip():
+        if (await changes(workspace.path)).items:
             return CriticResult(1.0)
         return CriticResult(0.0, "no file of the repository is changed: make the change that the task asks for")
 
