@@ -24,7 +24,7 @@ def browser() -> None:
 @browser.command()
 def install() -> None:
     """Download Playwright's Chromium. A Chromium of the system also works: apt install chromium."""
-    sys.exit(subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=False).returncode)
+    sys.exit(subprocess.run([sys.executable, "-P", "-m", "playwright", "install", "chromium"], check=False).returncode)
 
 
 @browser.command()

@@ -25,11 +25,12 @@ import psutil
 from ..errors import ToolError
 from .console import COLUMNS, PATIENCE, ROWS, Heard
 from .environment import Masked, environment, secret_variables
+from .installed import installed, is_installed
 from .lending import Loan, MemoryLoan
 from .processes import CONVERSATION, children, descendants, end, ignores, started_by
 from .starting import opened
 
-_ON_TERMINAL = 'exec $heeding bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
+_ON_TERMINAL = 'exec $heeding "$2" --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
 """For sh. A session leader that opens a terminal gets it as its controlling terminal."""
 
 _ADOPTS = """\
@@ -43,7 +44,7 @@ found whatever they did to their session and environment. The setting outlives e
 ignores: they are reset.
 """
 
-_HEEDING = 'command="env --default-signal=INT,QUIT"; $command true 2>/dev/null && heeding=$command; '
+_HEEDING = 'command="/usr/bin/env --default-signal=INT,QUIT"; $command true 2>/dev/null && heeding=$command; '
 """For sh, if this process ignores C-c (after a script's `&`). Otherwise commands would ignore it, too, and no shell can
 undo that. If `env` cannot do so either, an interrupt ends them with SIGTERM.
 """
@@ -74,8 +75,8 @@ class LocalConsole:
 
     async def prepare(self) -> None:
         """Make `scratch`. Raises `ToolError` if there is no bash."""
-        if shutil.which("bash") is None:
-            raise ToolError("there is no bash on this machine")
+        if not is_installed("bash"):
+            raise ToolError("there is no bash on this machine, or only in a workspace: install it with your system")
         self._scratch = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "agentrt-shell-"))
 
     async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
@@ -88,7 +89,8 @@ class LocalConsole:
         _quiet(slave)
         self._settings = termios.tcgetattr(slave)
         try:
-            shell = ["/bin/sh", "-c", f"heeding=; {heeding}{_ON_TERMINAL}", self._terminal, str(start)]
+            script = f"heeding=; {heeding}{_ON_TERMINAL}"
+            shell = ["/bin/sh", "-c", script, self._terminal, str(start), installed("bash")]
             self._process = await opened(
                 [sys.executable, "-I", "-S", "-c", _ADOPTS, *shell] if _CAN_ADOPT else shell,
                 cwd=directory,

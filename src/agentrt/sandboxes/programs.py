@@ -14,13 +14,14 @@ import anyio.abc
 import msgspec
 from anyio.abc import TaskGroup
 
+from .installed import installed, search_path
 from .starting import opened
 
 ERRORS = 8192
 """Bytes that are kept of a program's standard error."""
 
 PLAIN = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
-"""The environment of such a program; this process's `PATH`, if it has one, replaces the one here."""
+"""The environment of such a program; this process's `PATH` without workspaces replaces the one here."""
 
 
 class Printed(msgspec.Struct, frozen=True):
@@ -48,11 +49,14 @@ async def printed(
 ) -> Printed:
     """Run a program with `given` as its input, until it ends or prints more than `most` bytes; only those are kept.
 
-    It gets no variable of this process but `PATH`. Raises `OSError` if it cannot be started, `TimeoutError` if it takes
+    A name without a directory is that of an installed program. It gets no variable of this process but `PATH`, without
+    the directories of workspaces. Raises `OSError` if it cannot be started, `TimeoutError` if it takes
     longer than `seconds`, and `Stuck` if `watched` returns, which is called with the process id. Cancelling kills its
     process group.
     """
-    variables = {**PLAIN, "PATH": os.environ.get("PATH", os.defpath), **environment}
+    name, *arguments = command
+    command = [name if os.sep in name else installed(name), *arguments]
+    variables = {**PLAIN, "PATH": search_path(), **environment}
     with _readable(given) as stdin:
         process = await opened(
             command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE, start_new_session=True

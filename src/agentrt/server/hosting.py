@@ -22,6 +22,7 @@ from ..events import PauseEvent
 from ..ids import new_id
 from ..listing import CRASHED, Filter, Mark, Row
 from ..runtime import Runtime
+from ..sandboxes.installed import keep_out
 from ..specs import Agent, AnyLLM
 from ..state import State, seq_of
 from .permissions import check, looks_at_agent, of_control, of_creation, of_fork
@@ -80,6 +81,8 @@ class Hosting:
         self._opening: dict[str, anyio.Lock] = {}
 
     async def __aenter__(self) -> Hosting:
+        for root in self.settings.workspaces:
+            await anyio.to_thread.run_sync(keep_out, str(root))
         self._tasks = await anyio.create_task_group().__aenter__()
         self._tasks.start_soon(self._forget)
         return self

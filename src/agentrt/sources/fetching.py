@@ -18,6 +18,7 @@ import msgspec
 from anyio.abc import ByteReceiveStream
 
 from ..errors import ConfigurationError
+from ..sandboxes.installed import installed, search_path
 from ..sandboxes.starting import opened
 from ..specs.context import PluginSource
 
@@ -150,7 +151,12 @@ async def _git(directory: Path, address: str, *arguments: str) -> str:
     Raises `ConfigurationError`.
     """
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET
-    command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", *arguments]
+    try:
+        git = installed("git")
+    except FileNotFoundError as error:
+        raise ConfigurationError(f"git cannot be run: {error.strerror}") from error
+    variables["PATH"] = search_path()
+    command = [git, "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", *arguments]
     try:
         process = await opened(command, cwd=directory, env=variables, start_new_session=True)
     except OSError as error:

@@ -9,6 +9,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from ..errors import WorkspaceMissing
+from ..sandboxes.installed import keep_out
 from ..specs import LocalWorkspace, PermissionRule, Workspace
 from ..storing import Storage
 from .project_rules import project_rules
@@ -30,4 +31,5 @@ def _looked_up(given: Path | str | Workspace) -> str:
     path = Path(given if isinstance(given, Path | str) else given.path).absolute()
     if not os.path.isdir(path):  # also false for a name that is too long or has a NUL
         raise WorkspaceMissing(path)
+    keep_out(str(path))
     return str(path)

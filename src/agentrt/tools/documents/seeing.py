@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import shutil
 from collections.abc import Iterator, Sequence
 
 from ...documents.document import Part, Picture
 from ...documents.kinds import image_type
 from ...errors import ToolError
 from ...executing import ToolContext
+from ...sandboxes.installed import installed
 from ...sandboxes.programs import printed
 from ...specs import Content, ImageContent, TextContent
 from ..clipping import clip
@@ -17,7 +17,7 @@ from ..clipping import clip
 MOST_SEEN = 5 * 1024 * 1024
 """Maximum bytes of an image that a model is shown."""
 
-_RECOGNIZE = "ulimit -v 1048576; ulimit -t 30; exec tesseract stdin stdout"
+_RECOGNIZE = 'ulimit -v 1048576; ulimit -t 30; exec "$0" stdin stdout'
 _SECONDS = 30.0
 _MOST_RECOGNIZED = 1 << 20
 """Limits of text recognition in an image: seconds, and bytes of the text."""
@@ -25,11 +25,9 @@ _MOST_RECOGNIZED = 1 << 20
 
 async def recognized(data: bytes) -> str | None:
     """Return the text in an image, or None if tesseract is not installed or fails."""
-    if shutil.which("tesseract") is None:
-        return None
     try:
         said = await printed(
-            ["/bin/sh", "-c", _RECOGNIZE],
+            ["/bin/sh", "-c", _RECOGNIZE, installed("tesseract")],
             cwd="/",
             environment={"OMP_THREAD_LIMIT": "1"},
             seconds=_SECONDS,

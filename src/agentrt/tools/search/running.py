@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import sys
 import time
@@ -21,6 +20,7 @@ from msgspec.structs import replace
 
 from ...errors import ToolError
 from ...protocols import Files, ToolContext
+from ...sandboxes.installed import is_installed
 from ...sandboxes.programs import Printed, Stuck, printed
 from ...sandboxes.stalling import stalled
 from ...specs import LocalWorkspace
@@ -55,7 +55,7 @@ _OURS_ONLY = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=|\(\?>|\(\?R\)|[*+?}]\+")
 
 async def run(query: Query, context: ToolContext, most: int = MOST_LISTED) -> str:
     """Return the output of a search, at most `most` bytes. Raises `ToolError` with what to do instead."""
-    local = isinstance(context.workspace, LocalWorkspace) and shutil.which("rg") is not None
+    local = isinstance(context.workspace, LocalWorkspace) and is_installed("rg")
     if local and not (query.pattern is not None and _OURS_ONLY.search(query.pattern)):
         with suppress(Stuck):  # ripgrep waits for a pipe that is named like an ignore file; our program does not
             said = await _answer(ripgrep(query), query.directory, b"", most, watched=stalled)
