@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
 
 from agentrt import (
@@ -319,6 +320,62 @@ async def test_servers_of_a_project_start_once_a_person_has_agreed(tmp_path: Pat
                 assert not (place / "started").exists()
     whole = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
     assert b"hunter2" not in whole
+
+
+CHANGED = "serve.py is not as it was when the conversation began: begin another conversation to run it as it is now"
+
+
+def named(place: Path) -> Agent:
+    """An agent for which a user has named a server whose program is in the workspace."""
+    project(place)
+    (place / ".mcp.json").unlink()
+    return agent({"demo": {"command": sys.executable, "args": ["serve.py"]}})
+
+
+@pytest.mark.proof
+async def test_a_server_that_the_user_names_is_started_only_as_its_program_was(tmp_path: Path) -> None:
+    """The agent can write the program in its workspace."""
+    spec = named(place := tmp_path / "work")
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=ScriptedLLM([say("yes"), say("no")])) as runtime:
+            async with Conversation(spec, place, runtime=runtime, id="c") as conversation:
+                await conversation.prompt("go")
+                assert not conversation.state.servers["demo"].problem
+            with (place / "serve.py").open("a") as program:
+                program.write("open('written', 'w')\n")
+            async with Conversation(id="c", runtime=runtime) as conversation:
+                await conversation.prompt("go")
+                assert conversation.state.servers["demo"].problem == CHANGED
+    assert (place / "started").read_text() == "x"
+
+
+@pytest.mark.proof
+async def test_a_server_that_crashed_is_started_only_as_its_program_was(tmp_path: Path) -> None:
+    spec = named(place := tmp_path / "work")
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=ScriptedLLM([say("yes")])) as runtime:
+            async with Conversation(spec, place, runtime=runtime) as conversation:
+                await conversation.prompt("go")
+                with (place / "serve.py").open("a") as program:
+                    program.write("open('written', 'w')\n")
+                (started,) = [one for one in psutil.Process().children() if "serve.py" in one.cmdline()]
+                started.kill()
+                await eventually(lambda: CHANGED in conversation.state.servers["demo"].problem, "it is refused", 20)
+    assert (place / "started").read_text() == "x"
+
+
+async def test_a_server_outside_of_the_workspace_imports_nothing_from_it(tmp_path: Path) -> None:
+    servers = {
+        "demo": {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "env": {"PYTHONPATH": str(ROOT)}}
+    }
+    model = ScriptedLLM([call("add", a=1, b=2), finish("ok")])
+    place = tmp_path / "work"
+    place.mkdir()
+    for name in ("json", "mcp", "typing"):
+        (place / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    _, events = await lived(place, agent(servers), model)
+    assert results(events)[0] == "3"
+    assert not (tmp_path / "ran").exists()
 
 
 async def test_servers_of_a_skill_and_of_a_plugin_ask_too(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrt.pins import changed, pins_of
+from agentrt.pins import ABSENT, changed, pins_of, pins_of_program
 
 
 @pytest.fixture
@@ -44,3 +44,38 @@ def test_a_change_is_seen(place: Path, touched: str) -> None:
     with open(os.path.join(place, touched), "a") as file:
         file.write("more")
     assert changed(pins, str(place)) is not None
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd", "run"),
+    [
+        ("python serve.py --database data/x", "", {"serve.py"}),
+        ("python serve.py", "sub", {"serve.py", "sub/serve.py"}),
+        ("python -m srv", "", {"srv", "srv.py"}),
+        ("python -m installed", "", {"installed", "installed.py"}),
+        ("python -m srv.more", "", {"srv.py", "srv/more.py"}),
+        ("python later.py", "", {"later.py"}),
+        ("./later --data data/x", "", {"later"}),
+        ("tool data/x", "", {"bin/tool", "more/tool"}),
+        ("sh -c ./run", "", {"run"}),
+        ("/bin/sh -c true", "", set()),
+        ("npx @others/server data", "", {"bin/npx", "more/npx"}),
+    ],
+)
+def test_what_a_program_runs_is_pinned_even_before_it_is_there(
+    place: Path, command: str, cwd: str, run: set[str]
+) -> None:
+    for name in ("run", "more/tool"):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).touch(0o755)
+    name, *args = command.split()
+    path = "bin:" + str(place / "more") + ":/usr/bin" if name in ("tool", "npx") else "/usr/bin"
+    pins = tuple(pins_of_program(name, args, str(place), cwd, path))
+    assert {path for path, _ in pins} == run
+    assert changed(pins, str(place)) is None
+    for path, digest in pins:
+        if digest == ABSENT:
+            (place / path).parent.mkdir(exist_ok=True)
+            (place / path).write_text("written by the agent")
+            assert changed(pins, str(place)) is not None
+            (place / path).unlink()

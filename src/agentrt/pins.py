@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from .digests import file_digest, tree_digest
 
@@ -18,8 +19,12 @@ _PROJECT = re.compile(r"\$(?:(?:AGENTRT|CLAUDE|OPENHANDS)_PROJECT_DIR\b|\{(?:AGE
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", "/index.js")
+_PROGRAMS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".php", ".lua", ".jar", ".pyz")
+"""Endings of files that an interpreter runs."""
 _MAINS = ("__main__.py", "__init__.py", "package.json", "index.js", "pyproject.toml", "Makefile")
 """Files any of which makes a directory a program."""
+ABSENT = ""
+"""The digest of a file that is not there."""
 
 
 def pins_of(command: str, workspace: str, cwd: str = "") -> Iterator[tuple[str, str]]:
@@ -41,6 +46,54 @@ def pins_of(command: str, workspace: str, cwd: str = "") -> Iterator[tuple[str, 
             yield path, digest
 
 
+def pins_of_program(
+    command: str, args: Sequence[str], workspace: str, cwd: str = "", path: str = os.defpath
+) -> Iterator[tuple[str, str]]:
+    """Yield the files of a workspace that are run by a command which is started in it, each with its digest: programs,
+    scripts, modules and packages, but not data. A file that does not exist yet, and would be run if it did, has the
+    digest `ABSENT`. `path` is the command's `PATH`.
+    """
+    root = os.path.normpath(workspace)
+    start = os.path.normpath(os.path.join(root, cwd))
+    yielded = set[str]()
+    for name, digest in pins_of(shlex.join((command, *args)), root, cwd):
+        if _is_program(os.path.join(root, name)):
+            yielded.add(name)
+            yield name, digest
+    for place in (*_places_of(command, start, path), *_modules(args, start), *_scripts(args, start)):
+        name = os.path.relpath(place, root)
+        if name not in yielded and not name.startswith("..") and name != ".":
+            yielded.add(name)
+            yield name, _digest(place) or ABSENT
+
+
+def _is_program(path: str) -> bool:
+    return os.path.isdir(path) or path.endswith(_PROGRAMS) or os.access(path, os.X_OK)
+
+
+def _places_of(command: str, start: str, path: str) -> Iterator[str]:
+    """Yield the files that a command's first word may stand for, up to the one that is there, and where that leads."""
+    places = [command] if os.sep in command else [os.path.join(place, command) for place in path.split(os.pathsep)]
+    for name in places:
+        place = os.path.normpath(os.path.join(start, name))
+        yield place
+        if os.path.isfile(place) and os.access(place, os.X_OK):
+            yield os.path.realpath(place)
+            return
+
+
+def _modules(args: Sequence[str], start: str) -> Iterator[str]:
+    """Yield the files and packages that a module after `-m` may stand for in the directory where Python starts."""
+    for option, name in pairwise(args):
+        if option == "-m" and _MODULE.fullmatch(name):
+            top = os.path.join(start, name.partition(".")[0])
+            yield from (place for place in (top, f"{top}.py") if not os.path.exists(place))
+
+
+def _scripts(args: Sequence[str], start: str) -> Iterator[str]:
+    return (os.path.join(start, word) for word in args if word.endswith(_PROGRAMS) and not word.startswith("-"))
+
+
 def _names(word: str) -> Iterator[str]:
     """Yield the files and packages that a word may stand for."""
     for stem in dict.fromkeys((word, word.replace(".", "/") if _MODULE.fullmatch(word) else word)):
@@ -55,7 +108,7 @@ def _is_package(directory: str) -> bool:
 def changed(pins: Iterable[tuple[str, str]], workspace: str) -> str | None:
     """Return the first path, relative to the workspace, whose content is not what was pinned; None if there is none."""
     for path, digest in pins:
-        if _digest(os.path.join(workspace, path)) != digest:
+        if (_digest(os.path.join(workspace, path)) or ABSENT) != digest:
             return path
     return None
 

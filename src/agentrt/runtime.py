@@ -9,9 +9,6 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-import anyio.to_thread
-from msgspec.structs import replace
-
 from .actors.core import RestartPolicy
 from .actors.core.leases import Leases
 from .actors.event_log import Append, EventLogActor, Observer
@@ -27,13 +24,13 @@ from .decisions.sharing import may_not_delegate
 from .errors import ConfigurationError, EventRefused
 from .events import ConversationCreated, Event, SecretsChanged, Source
 from .hooks import HookFunction
-from .hooks.pinning import pinned
 from .host import Hosts
 from .host.beginning import keeping, kept
 from .host.children import children_of
 from .host.consolidating import Consolidations
 from .host.earlier import of_storage
 from .host.implementations import Implementations
+from .host.pinning import pinned
 from .host.profiles import Models, saved_in
 from .ids import new_id
 from .llm import LimitedClient, ModelsClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
@@ -181,7 +178,7 @@ class Runtime:
             await check_engine()
         owner = above.created.owner if above is not None and above.created is not None else owner
         told = hide_in(await self._resolved(sound_agent(agent), place, tools, owner, above), secrets)
-        agent = await self.pinned(told.agent, place.path)
+        agent = await pinned(told.agent, place.path)
         name, parts = conversation_id or new_id(), self._parts(agent, place, tools, secrets)
         check_rules(agent, parts.tools.definitions)
         if secrets.mask.text(place.path) != place.path:
@@ -238,15 +235,6 @@ class Runtime:
     def hide_keys(self, secrets: SecretRegistry, llm: AnyLLM) -> None:
         """Mask the keys of a model wherever these secrets are masked."""
         secrets.seed(keys_of(llm, self._environment))
-
-    async def pinned(self, agent: Agent, workspace: str) -> Agent:
-        """Return the agent with its hooks' programs pinned as they are in the workspace now."""
-        if agent.hooks:
-            agent = replace(agent, hooks=await anyio.to_thread.run_sync(pinned, agent.hooks, workspace))
-        if any(other.hooks for other in agent.agents.values()):
-            agents = {name: await self.pinned(other, workspace) for name, other in agent.agents.items()}
-            agent = replace(agent, agents=agents)
-        return agent
 
     def hide(self, value: str) -> None:
         """Mask a value in all conversations that are opened from now on: no tool may have it."""
@@ -316,7 +304,7 @@ class Runtime:
                 self._restore(secrets, state, state.created.conversation_id)
             if agent is not None:
                 told = hide_in(await self._resolved(sound_agent(agent), place, tools, state.created.owner), secrets)
-                agent = await self.pinned(told.agent, place.path)
+                agent = await pinned(told.agent, place.path)
                 offered = self._parts(agent, place, tools, secrets).tools.definitions
                 check_rules(agent, offered)
                 prompt_event = prompt_of(offered, (told.prompt, told.dynamic))

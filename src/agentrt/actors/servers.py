@@ -25,6 +25,7 @@ from ..mcp.definitions import definitions
 from ..mcp.login import Redirected
 from ..mcp.mentions import prompt_in, resources_in
 from ..mcp.pinning import ToolPins
+from ..mcp.programs import CHANGED, CHANGED_OFFER, started_safely
 from ..mcp.results import read_of, said_by
 from ..mcp.status import LoginAddress, ServerList, ServerStatus, status_of
 from ..pins import changed
@@ -261,13 +262,16 @@ class Servers:
         assert created is not None
         workspace = created.workspace.path
         if (path := await anyio.to_thread.run_sync(changed, server.pinned, workspace)) is not None:
-            raise ConfigurationError(f"{path} is not as it was when a person agreed to run it: agree to it again")
+            offers = self._log.state.context.offers if self._log.state.context is not None else ()
+            is_offered = any(server.pinned == one.pinned for offer in offers for one in offer.servers.values())
+            raise ConfigurationError(f"{path} {CHANGED_OFFER if is_offered else CHANGED}")
         values = await self._secrets.named_in(" ".join(f"${{{variable}}}" for variable in server.variables))
-        filled = expanded(server, values.get)
+        pins = tuple((os.path.join(workspace, path), digest) for path, digest in server.pinned)
+        filled = replace(expanded(server, values.get), pinned=pins)
         self._secrets.seed(shown_by({**filled.headers, **headers_of(filled.credentials)}))
         if filled.way != "stdio" or filled.shared:  # a shared server belongs to no workspace
             return filled
-        return replace(filled, cwd=os.path.join(workspace, filled.cwd))
+        return replace(started_safely(filled), cwd=os.path.join(workspace, filled.cwd))
 
     async def _say(self, name: str, standing: Standing) -> None:
         """Log what a server offers from now on, if it has changed."""

@@ -43,6 +43,7 @@ from ..errors import AgentrtError, ConfigurationError
 from ..events import Cursor, Event, MessageEvent, RunRequested, TitleChanged
 from ..host import Guest, Opening
 from ..host.kept import kept_files
+from ..host.pinning import pinned
 from ..ids import new_id
 from ..mcp.asking import ServerAnswer, ServerQuestion
 from ..runtime import Runtime
@@ -230,7 +231,7 @@ class LocalEnd:
         if not isinstance(control, Configure) or not control.changes.keys() & {"hooks", "agents"}:
             return control
         assert state.created is not None
-        agent = await self._runtime.pinned(agent, state.created.workspace.path)
+        agent = await pinned(agent, state.created.workspace.path)
         now = {"hooks": agent.hooks, "agents": agent.agents}
         return Configure(
             changes={

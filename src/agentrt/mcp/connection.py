@@ -8,14 +8,17 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
+import anyio.to_thread
 import msgspec
 
-from ..errors import CallCut, ToolError
+from ..errors import CallCut, ConfigurationError, ToolError
+from ..pins import changed
 from ..specs.content import sound
 from ..specs.mcp import MCPServer
 from .answering import Answers, Call, Caller
 from .causes import LONGEST, cause_of, is_invalid
 from .listed import Listed, listed, tools_of
+from .programs import CHANGED
 from .transports import Tell, Transport, transport_of
 
 if TYPE_CHECKING:
@@ -252,6 +255,7 @@ class Connection:
         """Hold one session, from its beginning to its end."""
         transport = self._transport = transport_of(self.server, self._mark, self._tokens, self._hide)
         try:
+            await self._check_program()
             with anyio.move_on_after(self.server.connect_timeout) as connecting:
                 async with transport.opened(self.answers) as client:
                     self.answers.stale = anyio.Event()
@@ -269,6 +273,12 @@ class Connection:
             if said := sound(transport.words.strip().rpartition("\n")[2])[:LONGEST]:
                 end.problem = f"{end.problem or 'it ended'}: {said}"
             self._ended.set()
+
+    async def _check_program(self) -> None:
+        """Raise `ConfigurationError` if the server's program has changed: also one that has crashed begins anew."""
+        pinned = self.server.pinned
+        if pinned and (path := await anyio.to_thread.run_sync(changed, pinned, "/")) is not None:
+            raise ConfigurationError(f"{path} {CHANGED}")
 
     async def _follow(self, client: Client, ended: anyio.Event) -> bool:
         """List the tools again whenever they have changed, until the session ends. Return whether it was idle."""

@@ -10,6 +10,7 @@ from types import TracebackType
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from ..errors import ConfigurationError
 from ..specs.mcp import MCPServer
@@ -170,5 +171,8 @@ def _key(name: str, server: MCPServer, scope: tuple[str, str | None]) -> str:
     """Return the key that the users of a connection have in common: a process's name and configuration, or an address
     and the headers and credentials for it. Over HTTP, each user has its own tools and time limits.
     """
-    same = (name, server) if server.way == "stdio" else (server.way, server.url, server.headers, server.credentials)
+    if server.way == "stdio":
+        same: object = (name, replace(server, pinned=()))
+    else:
+        same = (server.way, server.url, server.headers, server.credentials)
     return sha256(msgspec.json.encode((scope, same), order="deterministic")).hexdigest()

@@ -256,7 +256,13 @@ def _of_context(context: AgentContext | None, base: AgentContext | None) -> Iter
 
 def _other_servers(agent: Agent, base: Agent) -> bool:
     """Return whether the agent has MCP servers that the other one does not have."""
-    return any(base.mcp_servers.get(name) != server for name, server in agent.mcp_servers.items())
+    return _unpinned(agent).items() - _unpinned(base).items() != set()
+
+
+def _unpinned(agent: Agent) -> dict[str, bytes]:
+    """Return an agent's servers without the pins of their programs, which each conversation makes anew."""
+    servers = agent.mcp_servers.items()
+    return {name: msgspec.json.encode(msgspec.structs.replace(server, pinned=())) for name, server in servers}
 
 
 def _rated_alike(agent: Agent, base: Agent) -> bool:

@@ -4,6 +4,7 @@ agreed. All functions are for a thread: they block.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -13,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..context.telling import commands
-from ..pins import pins_of
+from ..pins import pins_of, pins_of_program
 from ..specs.context import Gathered, Offer
 from ..specs.hooks import Hook
 from ..specs.mcp import MCPServer
@@ -45,11 +46,16 @@ def _of_hooks(hooks: Sequence[Hook], path: str, workspace: str) -> Offer:
 
 def _of_servers(name: str, servers: Mapping[str, MCPServer], path: str, workspace: str) -> Offer:
     """Return the offer of servers, each pinned to the files of the workspace that its command names."""
-    made = {
-        name: replace(server, pinned=tuple(pins_of(shlex.join((server.command, *server.args)), workspace, server.cwd)))
-        for name, server in servers.items()
-    }
+    made = {name: replace(server, pinned=_pins(server, workspace)) for name, server in servers.items()}
     return Offer(digest=_digest(workspace, made), name=name, path=path, servers=made)
+
+
+def _pins(server: MCPServer, workspace: str) -> tuple[tuple[str, str], ...]:
+    """Return the pins of all files of the workspace that a server's command names, and of those that it would run."""
+    named = pins_of(shlex.join((server.command, *server.args)), workspace, server.cwd)
+    path = server.env.get("PATH", os.environ.get("PATH", os.defpath))
+    run = pins_of_program(server.command, server.args, workspace, server.cwd, path) if server.command else ()
+    return tuple(dict((*named, *run)).items())
 
 
 def _of_commands(skill: Skill, named: tuple[str, ...], workspace: str) -> Offer:
