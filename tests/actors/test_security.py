@@ -10,11 +10,22 @@ import tarfile
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, Scene, SecurityRisk
+from agentrt import (
+    LLM,
+    Agent,
+    AlwaysConfirm,
+    ConfirmRisky,
+    Conversation,
+    ExecutionStatus,
+    NeverConfirm,
+    Scene,
+    SecurityRisk,
+)
 from agentrt.actors.scripts import MAX_SCRIPT
-from agentrt.events import ActionEvent, ActionRevised, ObservationEvent, RiskAssessed
+from agentrt.events import ActionEvent, ActionRevised, AgentErrorEvent, ObservationEvent, RiskAssessed
 from agentrt.specs import LocalWorkspace, Tool
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
@@ -115,6 +126,88 @@ async def test_what_the_conversation_wrote_is_read_whatever_the_clock_says(works
     made = [event for event in events if isinstance(event, ActionEvent)]
     scene = Scene(LocalWorkspace(str(workspace)), str(workspace))
     assert path in {path for action in made for path in written(action, scene)}
+
+
+PATCH = "*** Begin Patch\n*** Update File: {}\n@@\n-mine\n+theirs\n*** End Patch"
+LINKED = Agent(
+    llm=LLM(model="scripted"),
+    tools=tuple(Tool(name) for name in ("terminal", "file_editor", "write_file", "edit", "apply_patch", "read_file")),
+    confirmation=ConfirmRisky(),
+)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "to"),
+    [
+        ("file_editor", {"command": "str_replace", "path": "{}", "old_str": "mine", "new_str": "theirs"}, ".bashrc"),
+        ("file_editor", {"command": "view", "path": "{}"}, ".ssh/id_rsa"),
+        ("write_file", {"file_path": "{}", "content": "theirs"}, ".bashrc"),
+        ("write_file", {"file_path": "notes", "content": "theirs"}, ".bashrc"),
+        ("edit", {"file_path": "{}", "old_string": "mine", "new_string": "theirs"}, ".bashrc"),
+        ("apply_patch", {"patch": PATCH}, ".bashrc"),
+        ("read_file", {"file_path": "{}"}, ".ssh/id_rsa"),
+    ],
+)
+async def test_a_file_is_rated_by_the_place_where_links_lead(
+    workspace: Path, tool: str, arguments: dict[str, str], to: str
+) -> None:
+    """A script makes the link, so no rating of a command has seen it."""
+    (file := workspace.parent / "home" / to).parent.mkdir(parents=True)
+    file.write_text("mine\n")
+    (workspace / "notes").symlink_to(file)
+    given = {key: value.replace("{}", str(workspace / "notes")) for key, value in arguments.items()}
+    client = ScriptedLLM([call(tool, **given), say("Done.")])
+    async with Conversation(LINKED, workspace, store="memory://", client=client) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        assert conversation.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+        (pending,) = conversation.state.branch.pending
+        assert pending.risk is SecurityRisk.HIGH
+        assert file.read_text() == "mine\n"
+        await conversation.confirm()
+        await conversation.run()
+    changed = tool != "read_file" and arguments.get("command") != "view"
+    assert file.read_text().strip() == ("theirs" if changed else "mine"), "a person has allowed it"
+    assert (workspace / "notes").is_symlink()
+
+
+async def test_a_link_that_a_call_of_the_same_batch_makes_leads_nowhere(workspace: Path) -> None:
+    (file := workspace.parent / "home/.bashrc").parent.mkdir()
+    file.write_text("mine\n")
+    (workspace / "make.py").write_text(f"import os\nos.symlink({str(file)!r}, 'notes')\n")
+    os.utime(workspace / "make.py", (0, 0))
+    turn = calls(
+        ("terminal", {"command": "python3 make.py"}), ("write_file", {"file_path": "notes", "content": "theirs"})
+    )
+    agent = msgspec.structs.replace(LINKED, confirmation=NeverConfirm())
+    async with Conversation(agent, workspace, store="memory://", client=ScriptedLLM([turn, say("Done.")])) as talk:
+        await talk.send_message("go")
+        await talk.run()
+        events = [event async for event in talk.events()]
+    assert file.read_text() == "mine\n"
+    failed = [event.error for event in events if isinstance(event, AgentErrorEvent)]
+    failed += [plain(event.content) for event in events if isinstance(event, ObservationEvent) and event.is_error]
+    assert f"{workspace / 'notes'} leads to {file}, and was not rated as that" in "".join(failed)
+
+
+async def test_a_link_that_leads_elsewhere_once_a_person_has_agreed_is_rated_again(workspace: Path) -> None:
+    for name in ("one", "two"):
+        (workspace.parent / name).write_text("mine\n")
+    (link := workspace / "notes").symlink_to("../one")
+    client = ScriptedLLM([call("write_file", file_path="notes", content="theirs"), say("Done.")])
+    agent = msgspec.structs.replace(LINKED, confirmation=AlwaysConfirm())
+    async with Conversation(agent, workspace, store="memory://", client=client) as talk:
+        await talk.send_message("go")
+        await talk.run()
+        link.unlink()
+        link.symlink_to("../two")
+        await talk.confirm()
+        await talk.run()
+        assert talk.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION, "it is asked about again"
+        assert [event async for event in talk.events() if isinstance(event, ActionRevised)]
+        await talk.confirm()
+        await talk.run()
+    assert [(workspace.parent / name).read_text() for name in ("one", "two")] == ["mine\n", "theirs"]
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,16 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
+from posixpath import normpath
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import ToolError
 from ..security.paths import SCRATCH, within
 from ..specs import DockerWorkspace, Workspace
+from ..specs.effects import Effects, FileText
+from ..workspaces.ends import end_of
 from ..workspaces.reached import ReachedFiles
 
 MOST_SCRIPTS = 64
@@ -24,7 +28,7 @@ MAX_SCRIPT = 64 * 1024
 """Maximum size, in bytes, of a file that is read."""
 
 ABSENT = "absent"
-_READ, _UNREAD = "sha256:", "stat:"
+_READ, _UNREAD, _ENDS = "sha256:", "stat:", "ends:"
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -54,10 +58,37 @@ def changed(marks: Mapping[str, str], workspace: Workspace) -> str | None:
     """Return the first path whose file has changed since it was marked; None if none has."""
     files = ReachedFiles(workspace)
     for path, mark in marks.items():
+        if mark.startswith(_ENDS):
+            if end_of(path, workspace.path) != mark.removeprefix(_ENDS):
+                return path
+            continue
         was_read = mark.startswith(_READ)
         if _look(files, path, _read_all if was_read else _read_none).mark != mark:
             return path
     return None
+
+
+def ends_in(marks: Mapping[str, str]) -> dict[str, str]:
+    """Return the paths among marked ones that lead elsewhere than they say, each with the place where it led."""
+    return {path: mark.removeprefix(_ENDS) for path, mark in marks.items() if mark.startswith(_ENDS)}
+
+
+def with_ends(effects: Effects, workspace: Workspace) -> tuple[Effects, dict[str, str]]:
+    """Return effects together with the places where their paths really end, and a mark for each path that leads
+    elsewhere than it says.
+    """
+    ends, marks = dict[str, str](), dict[str, str]()
+    for path in dict.fromkeys((*effects.reads, *(file.path for file in effects.files))):
+        if path.startswith("~"):  # no tool opens it as a file
+            continue
+        whole = normpath(path if path.startswith("/") else f"{workspace.path}/{path}")
+        if (end := end_of(whole, workspace.path)) != whole:
+            ends[path], marks[whole] = end, f"{_ENDS}{end}"
+    if not ends:
+        return effects, {}
+    reads = (*effects.reads, *(ends[path] for path in effects.reads if path in ends))
+    writes = (*effects.writes, *(FileText(ends[file.path], file.text) for file in effects.files if file.path in ends))
+    return replace(effects, reads=reads, writes=writes), marks
 
 
 def _read_all(path: str, status: os.stat_result) -> bool:

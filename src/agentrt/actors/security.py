@@ -29,7 +29,7 @@ from ..specs.content import sound
 from ..tools import Tools
 from .dispatcher import Perform
 from .event_log import Log
-from .scripts import Script, read_scripts
+from .scripts import Script, read_scripts, with_ends
 
 RECENT = timedelta(days=1)
 """A script that changed no longer than this before the conversation began is rated by its content."""
@@ -84,6 +84,9 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
             scene = await self._scene(action)
             if RULES in analyzers:
                 scene, marks, unwritten = await self._with_scripts(action, scene)
+            if scene.effects is not None and (scene.effects.reads or scene.effects.writes):
+                effects, ends = with_ends(scene.effects, self._workspace)
+                scene, marks = replace(scene, effects=effects), marks | ends
             rating = await self._chosen(analyzers).assess(action, scene)
             if unwritten:
                 rating = highest((rating, unknown(_UNWRITTEN.format(unwritten))))

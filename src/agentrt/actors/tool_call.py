@@ -31,6 +31,7 @@ from .core.leases import Lease, Leases, Opened
 from .event_log import Log
 from .inner_calls import InnerCalls
 from .recollection import Earlier, Recollection
+from .scripts import ends_in
 from .side_calls import SideCalls
 from .tool_models import Saved, ToolModels
 
@@ -113,12 +114,21 @@ class ToolCall:
         self._tool, self._command, self._secrets, self._retired = tool, command.id, parts.secrets, parts.retired
         self._action = action
         self.observation_id = new_id()
-        self.workspace, self.files = place.workspace, place.files
+        self._marks, self._files = command.files, place.files
+        self._checks = bool(log.state.spec.analyzers)
+        """Whether `files` is to be bound to the rating of the action, on first use."""
+        self.workspace = place.workspace
         self.conversation, self.recollection = place.conversation, place.recollection
         self._log, self._tasks, self._spills, self._place = log, tasks, place.spills, place
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._tail: deque[str] = deque(maxlen=TAIL)
         self._masked = StreamMask(parts.secrets.mask)
+
+    @property
+    def files(self) -> ReachedFiles:
+        if self._checks:
+            self._checks, self._files = False, self._files.rated(ends_in(self._marks))
+        return self._files
 
     async def previous(self) -> msgspec.Raw | None:
         if any(tool.on_crash is OnCrash.RESUME for tool in self._log.state.tools):  # its code may have made calls

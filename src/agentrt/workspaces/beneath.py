@@ -12,14 +12,13 @@ import io
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Literal
 
 from ..errors import WorkspaceError
 from .entries import FileEntry
-from .in_place import rewritten_in_place
 
 LINKS = 40
 """Maximum number of symbolic links followed on the way to a file, as in the kernel."""
@@ -40,8 +39,11 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class Beneath:
     """The files below a directory. Paths are relative to it, with "/" between their parts."""
 
-    def __init__(self, root: str) -> None:
-        self._root = root
+    def __init__(self, root: str, check: Callable[[str, str], None] | None = None) -> None:
+        """`check` is called with a path and the place that it leads to, links followed, before a file is opened,
+        written, moved or removed there; an exception from it prevents that.
+        """
+        self._root, self._check = root, check
 
     @contextmanager
     def directory(self, path: str, *, make: bool = False) -> Iterator[int]:
@@ -108,13 +110,11 @@ class Beneath:
     def rewrite(self, path: str, data: bytes, bits: int = 0o777) -> None:
         """Write a file whole or not at all, where links lead; it keeps these `bits` of its mode.
 
-        Missing directories are made. A file with several names (hard links) stays the same file under all of them.
-        Raises `WorkspaceError`.
+        Missing directories are made. The other names (hard links) of a file keep its old content: an agent may have
+        made them, and package managers share files between projects so. Raises `WorkspaceError`.
         """
         above = "/".join(parts_of(path)[:-1])
         with self.directory(above, make=True), self._parent(path) as (parent, name), _told(path):
-            if rewritten_in_place(name, parent, data, bits):
-                return
             temporary = f".agentrt-{secrets.token_hex(8)}"
             descriptor = os.open(temporary, _WRITE, 0o666, dir_fd=parent)
             try:
@@ -164,6 +164,7 @@ class Beneath:
         """Move a file to another path, where nothing is; missing directories are made. Raises `WorkspaceError`."""
         with self.directory("/".join(parts_of(target)[:-1]), make=True) as there, self._parent(path) as (parent, name):
             new = parts_of(target)[-1]
+            self._checked(target, there, new)
             with _told(path):
                 _check_kind(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
             with _told(target):
@@ -212,7 +213,13 @@ class Beneath:
         if not parts:
             raise _not_a_file(path)
         with ExitStack() as opened, _told(path):
-            yield _walk(opened, self._root, parts, last=True)
+            parent, name = _walk(opened, self._root, parts, last=True)
+            self._checked(path, parent, name)
+            yield parent, name
+
+    def _checked(self, path: str, parent: int, name: str) -> None:
+        if self._check is not None:
+            self._check(path, os.path.join(os.readlink(f"/proc/self/fd/{parent}"), name))
 
 
 def children(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:

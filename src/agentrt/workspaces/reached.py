@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from posixpath import normpath
 
 from ..errors import ToolError, WorkspaceError
 from ..specs import DockerWorkspace, Workspace
 from .beneath import Beneath
+from .ends import RatedEnds
 
 
 class ReachedFiles:
@@ -17,10 +19,25 @@ class ReachedFiles:
     below that directory. All functions are for a thread: they block.
     """
 
-    def __init__(self, workspace: Workspace, within: str | None = None) -> None:
+    def __init__(self, workspace: Workspace, within: str | None = None, ends: Mapping[str, str] | None = None) -> None:
+        """With `ends`, files are opened only at the places that a rating has seen, see `RatedEnds`."""
+        self._workspace, self._within = workspace, within
         self._confined = isinstance(workspace, DockerWorkspace)
         self._root = normpath(within or (workspace.path if self._confined else "/"))
-        self._tree = Beneath(self._root)
+        self._rated = RatedEnds(workspace.path, ends) if ends is not None else None
+        self._tree = Beneath(self._root, self._check if self._rated is not None else None)
+
+    def rated(self, ends: Mapping[str, str]) -> ReachedFiles:
+        """Return the same files for an action that was rated when these paths led to these places."""
+        return ReachedFiles(self._workspace, self._within, ends)
+
+    def _check(self, path: str, real: str) -> None:
+        assert self._rated is not None
+        self._rated.check(normpath(f"{self._root.rstrip('/')}/{path}"), real)
+
+    def _check_before(self, path: str) -> None:
+        if self._rated is not None:
+            self._rated.check_before(normpath(path))
 
     def status(self, path: str) -> os.stat_result | None:
         """Return the status of what is at a path, links followed; None if nothing is. Raises `ToolError`."""
@@ -46,6 +63,7 @@ class ReachedFiles:
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file, which may be new, whole or not at all. Raises `ToolError`."""
+        self._check_before(path)
         try:
             self._tree.rewrite(self._below(path), data, bits=0o777 if self._confined else 0o7777)
         except WorkspaceError as error:
@@ -53,6 +71,7 @@ class ReachedFiles:
 
     def move(self, path: str, target: str) -> None:
         """Move a file to another path, where nothing is. Raises `ToolError`."""
+        self._check_before(target)
         try:
             self._tree.move(self._below(path), self._below(target))
         except WorkspaceError as error:
