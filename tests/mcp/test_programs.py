@@ -35,7 +35,7 @@ def test_a_server_is_pinned_to_its_program_whoever_named_it(tmp_path: Path) -> N
 async def test_a_conversation_keeps_the_pins_of_its_servers_and_of_the_agents_below(tmp_path: Path) -> None:
     (work := tmp_path / "work").mkdir()
     (work / "serve.py").write_text("1")
-    server = {"demo": {"command": "no-such-program", "args": ["serve.py"]}}
+    server = {"demo": MCPServer(command="no-such-program", args=("serve.py",))}
     below = Agent(llm=LLM(model="scripted"), mcp_servers=server)
     agent = Agent(llm=LLM(model="scripted"), mcp_servers=server, agents={"below": below})
     with anyio.fail_after(20):
