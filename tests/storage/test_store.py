@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -14,6 +18,7 @@ from agentrt.events import Event
 from agentrt.listing import Filter
 from agentrt.storage import FileStore, conversations, read_conversation
 from agentrt.storage.blobs import read_blob
+from agentrt.workspaces.tree_store import TreeStore
 from tests import samples
 from tests.stores import directory
 
@@ -172,3 +177,82 @@ async def test_a_blob_is_kept_once_by_its_hash(tmp_path: Path) -> None:
         (blobs / kept.sha256).write_bytes(b"something else")
         with pytest.raises(ValueError, match="damaged"):
             read_blob(blobs, kept.sha256)
+
+
+@pytest.fixture
+def umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.usefixtures("umask")
+async def test_only_its_owner_may_enter_a_store(tmp_path: Path) -> None:
+    async with FileStore(tmp_path / "above" / "store") as store:
+        await write(store, "c", 1)
+        made = directory(store, "c")
+        assert [mode(path) for path in (made, *made.parents[:3])] == [0o700] * 4
+        assert not [path for path in (tmp_path / "above/store").rglob("*") if mode(path) & 0o077]
+
+
+async def test_a_store_that_others_could_read_is_closed_to_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with FileStore(tmp_path / "store") as store:
+        await write(store, "c", 1)
+    for path in (tmp_path / "store", tmp_path / "store/conversations"):
+        path.chmod(0o755)
+    async with FileStore(tmp_path / "store"):
+        pass
+    assert [mode(path) for path in (tmp_path / "store", tmp_path / "store/conversations")] == [0o700] * 2
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("bits", "why"),
+    [(0o1777, "it is for the temporary files of all users"), (0o755, "it is, or is above, the working directory")],
+)
+async def test_a_directory_that_others_need_is_left_and_that_is_said(
+    tmp_path: Path, bits: int, why: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not bits & stat.S_ISVTX:
+        monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(bits)
+    async with FileStore(tmp_path) as store:
+        await write(store, "c", 1)
+    assert (mode(tmp_path), mode(tmp_path / "conversations")) == (bits, 0o700)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith(f"other users can read {tmp_path}, a directory of the store, and it is left so: {why}")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root acts as two users")
+async def test_another_user_reads_nothing_of_a_store() -> None:
+    """As root. Git writes objects with the files of a workspace, which all may read."""
+    with tempfile.TemporaryDirectory() as above:
+        os.chmod(above, 0o755)
+        async with FileStore(Path(above) / "store") as store:
+            await write(store, "c", 1)
+            trees = TreeStore(store.beside("c"))
+            name = (await trees.git("hash-object", "-w", "--stdin", given=b"a secret")).output.decode().strip()
+            (made,) = Path(store.beside("c")).rglob(name[2:])
+        assert mode(made) == 0o444
+        for bits in (0o700, 0o755):  # the directory of the conversation is closed, too
+            (Path(above) / "store").chmod(bits)
+            (Path(above) / "store/conversations").chmod(bits)
+            done = subprocess.run(["cat", str(made)], capture_output=True, user=65534, group=65534, extra_groups=[])
+            assert b"Permission denied" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root acts as two users")
+async def test_a_store_of_another_user_is_left_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    with tempfile.TemporaryDirectory() as above:
+        os.chown(above, 65534, 65534)
+        os.chmod(above, 0o755)
+        async with FileStore(Path(above)):
+            pass
+        assert mode(Path(above)) == 0o755
+    assert "it is left so: it belongs to another user" in caplog.text

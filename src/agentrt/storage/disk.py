@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +15,17 @@ if TYPE_CHECKING:
     import ctypes
 
 
+PRIVATE = 0o700
+"""The mode of a directory that only its owner may enter. Git makes files in a store that all may read."""
+
+
 class Disk:
     """The real system calls. Every method raises `OSError`."""
 
     def open(self, path: Path, *, new: bool) -> int:
         """Return a descriptor for appending; a new file and its directory are created."""
         if new:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if new else 0)
         return os.open(path, flags, 0o600)
 
@@ -80,11 +87,42 @@ def sync_directory(path: Path) -> None:
 
 
 def make_directories(path: Path) -> None:
-    """Create a directory and its missing parents, with durable names; for a thread. Raises `OSError`."""
+    """Create a directory and its missing parents, for their owner only, with durable names; for a thread.
+
+    Raises `OSError`.
+    """
     missing = [place for place in (path, *path.parents) if not place.exists()]
-    path.mkdir(parents=True, exist_ok=True)
+    for place in reversed(missing):
+        with suppress(FileExistsError):
+            place.mkdir(PRIVATE)
+            place.chmod(PRIVATE)  # whatever the umask is
     for place in missing:
         sync_directory(place.parent)
+
+
+def keep_private(directory: Path, *, shared: bool = False) -> str:
+    """Let only its owner enter a directory that exists. Return why that is not done; "" if it is. For a thread.
+
+    A `shared` directory may have other contents: it is left as it is if others are likely to need them.
+    """
+    status = directory.stat()
+    if not status.st_mode & 0o077:
+        return ""
+    if status.st_uid != os.geteuid():
+        return "it belongs to another user"
+    if shared and status.st_mode & stat.S_ISVTX:
+        return "it is for the temporary files of all users"
+    if shared and _is_above(directory, (Path.cwd(), Path.home())):
+        return "it is, or is above, the working directory or your home directory"
+    try:
+        directory.chmod(PRIVATE)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _is_above(directory: Path, places: Iterable[Path]) -> bool:
+    return any(place.resolve().is_relative_to(directory.resolve()) for place in places)
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:

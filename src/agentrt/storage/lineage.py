@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from .disk import sync_directory
+from .disk import PRIVATE, sync_directory
 from .reading import EVENTS, origin
 
 FORKS = "forks"
@@ -25,7 +25,7 @@ def adopt(parent: Path, child: str) -> None:
         sync_directory(parent)
     (forks / child).touch()
     sync_directory(forks)
-    (parent.parent / child).mkdir(exist_ok=True)
+    (parent.parent / child).mkdir(PRIVATE, exist_ok=True)
 
 
 def forks(directory: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ from ..snapshot import snapshot
 from ..specs import Durability
 from ..state import State
 from .catalogue import Catalogue
-from .disk import make_directories
+from .disk import keep_private, make_directories
 from .history import FileHistory, FileListing
 from .journal import FileJournal, clear, kept, settle
 from .lineage import adopt, delete, is_deleted
@@ -39,6 +40,8 @@ from .shelf import FileShelf
 from .snapshots import write_snapshot
 from .threads import to_the_end
 from .writer import Probe, Writer
+
+_log = logging.getLogger(__name__)
 
 LINEAGE_SECONDS = 1.0
 """Seconds that a fork or a deletion waits for another one of the same conversation."""
@@ -84,7 +87,7 @@ class FileStore:
 
     async def _begin(self) -> None:
         try:
-            await anyio.to_thread.run_sync(make_directories, self._conversations)
+            await anyio.to_thread.run_sync(self._make)
             self._locks = Locks(self._root / "lock")
         except OSError as error:
             raise ConfigurationError(
@@ -97,6 +100,18 @@ class FileStore:
         self._writing.push_async_callback(to_the_end, self._catalogue.close)
         self._writing.push_async_callback(to_the_end, self._notes.shutdown)
         self._writing.push_async_callback(self._writer.close)
+
+    def _make(self) -> None:
+        """Make the directories, and those that an earlier version made private. Raises `OSError`."""
+        make_directories(self._conversations)
+        for directory in (self._root, self._conversations):
+            if why := keep_private(directory, shared=directory == self._root):
+                _log.warning(
+                    "other users can read %s, a directory of the store, and it is left so: %s. Name another directory"
+                    " for the store, or chmod 700 it",
+                    directory,
+                    why,
+                )
 
     async def __aexit__(self, *_: object) -> None:
         self._entered -= 1

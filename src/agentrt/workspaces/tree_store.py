@@ -187,6 +187,7 @@ class TreeStore:
         return {}
 
     def _prepare(self) -> Settings | None:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # git makes files that all may read
         for name in ("objects/info", "refs", "info", "indexes", _NO_FILES):
             (self._directory / name).mkdir(parents=True, exist_ok=True)
         self._write("config", _CONFIG.encode())
