@@ -560,16 +560,14 @@ async def test_a_log_that_cannot_be_written_ends_its_conversation_only(tmp_path:
             await bad.send_message("x" * 20_000)
             seq = bad.state.seq
             with file_size_limit(20_000):
-                with pytest.raises(LogFailed, match="the conversation stops"):
-                    await bad.send_message("more")
+                for attempt in (bad.send_message("more"), bad.send_message("again"), bad.pause()):
+                    with pytest.raises(LogFailed, match="the conversation stops"):
+                        await attempt
+                with pytest.raises(LogFailed):
+                    async for _ in bad.run():
+                        pass
                 await good.send_message("hi")
                 assert (await good.run()).status is ExecutionStatus.FINISHED
-            for attempt in (bad.send_message("again"), bad.pause()):
-                with pytest.raises(LogFailed):
-                    await attempt
-            with pytest.raises(LogFailed):
-                async for _ in bad.run():
-                    pass
             assert bad.state.seq == seq, "nothing that was not durable is seen"
         async with Conversation(id="bad", runtime=runtime) as fixed:
             assert fixed.state.seq == seq

@@ -25,7 +25,7 @@ from .errors import ConfigurationError, EventRefused
 from .events import ConversationCreated, Event, SecretsChanged, Source
 from .hooks import HookFunction
 from .host import Hosts
-from .host.beginning import keeping, kept
+from .host.beginning import keeping, kept, released_on_error
 from .host.children import children_of
 from .host.consolidating import Consolidations
 from .host.earlier import of_storage
@@ -183,14 +183,11 @@ class Runtime:
         check_rules(agent, parts.tools.definitions)
         if secrets.mask.text(place.path) != place.path:
             raise ConfigurationError("a secret is a part of the workspace's path: what lies there could not be named")
-        journal = await self.store.create(name)
         created = first_batch(name, agent, place, parts.tools.definitions, above, owner, (told.prompt, told.dynamic))
-        first = (
-            *created,
-            *await kept(told, keeping(journal, secrets), created[0].id),
-            *remembered(rules, agent.rules),
-            *more,
-        )
+        journal = await self.store.create(name)
+        async with released_on_error(self.store, name):
+            texts = await kept(told, keeping(journal, secrets), created[0].id)
+        first = (*created, *texts, *remembered(rules, agent.rules), *more)
         if secrets.names:
             first = (*first, SecretsChanged(secrets=self.saved(secrets, name)))
         return name, ConversationGroup(journal, State(), parts, place, first)
@@ -213,7 +210,7 @@ class Runtime:
             state = stored
 
         journal = await self.store.open(conversation_id, replay, recall)
-        try:
+        async with released_on_error(self.store, conversation_id):
             assert state.created is not None
             place, rules = await workspace_of(state.created.workspace, self.store)
             secrets = secrets or self.secrets()
@@ -224,9 +221,6 @@ class Runtime:
             if state.ledger.goal is not None and (judge := state.ledger.goal.set.judge) is not None:
                 self.hide_keys(secrets, judge)
             return ConversationGroup(journal, state, parts, place, more=added)
-        except BaseException:
-            await self.store.release(conversation_id)
-            raise
 
     def secrets(self, given: Mapping[str, AnySecret] = {}) -> SecretRegistry:
         """Return a registry of a conversation's secrets. Raises `ConfigurationError` for an invalid secret."""

@@ -327,6 +327,10 @@ class Storage(Protocol):
         """
         ...
 
+    async def probe(self) -> None:
+        """Write something durably and remove it, to see whether conversations can be written. Raises `LogFailed`."""
+        ...
+
     async def release(self, conversation_id: str, state: State | None = None) -> None:
         """Close a journal, so that other processes may write it; its last state speeds up the next opening.
 

@@ -25,6 +25,8 @@ from agentrt.server.auth.credentials import COOKIE
 from agentrt.server.running import serving
 from agentrt.server.services import Authenticator, Services
 from agentrt.specs import Durability
+from agentrt.storage import FileStore
+from agentrt.storage.disk import Disk
 
 Serve: TypeAlias = Callable[[Starlette, ServerSettings], AbstractAsyncContextManager[str]]
 """Serves an application; the URL at which it answers."""
@@ -61,11 +63,13 @@ async def served(
     durability: Durability = Durability.COMMIT,
     serve: Serve = serving,
     cipher: Cipher | None = None,
+    disk: Disk | None = None,
 ) -> AsyncIterator[Client]:
-    """A client of a server whose store and workspaces are in `directory`."""
+    """A client of a server whose store and workspaces are in `directory`; its logs are written to `disk`."""
     settings = settings or ServerSettings(port=0, workspaces=(directory / "workspaces",))
     (directory / "workspaces").mkdir(exist_ok=True)
-    runtime = Runtime(directory / "store", client=model, durability=durability, cipher=cipher)
+    store = FileStore(directory / "store", durability=durability, disk=disk or Disk())
+    runtime = Runtime(store, client=model, durability=durability, cipher=cipher)
     app = create_app(runtime, settings, authenticate)
     async with serve(app, settings) as url, aiohttp.ClientSession(cookies=token_of(app)) as session:
         yield Client(session, url, app)

@@ -16,7 +16,7 @@ from agentrt.server import ServerSettings, create_app
 from agentrt.server.hosting import STOPPED
 from agentrt.server.readiness import LOADING, Readiness
 from agentrt.server.running import drain, serving
-from agentrt.storage import read_conversation
+from agentrt.storage import MemoryStorage, read_conversation
 from agentrt.testing import ScriptedLLM, call, finish
 from tests.steering import HeldModel
 
@@ -57,7 +57,7 @@ async def test_an_agent_that_cannot_work_is_said_and_others_can(
             raise ConfigurationError("no key")
 
     settings = ServerSettings(agent=Agent(llm=LLM(model="scripted/model")))
-    readiness = Readiness()
+    readiness = Readiness(lambda: 0, MemoryStorage().probe)
     runtime = Runtime(tmp_path / "store", client=Keyless([]))
     await readiness.load(runtime, settings)
     assert readiness.ready

@@ -163,6 +163,10 @@ class SimulatedDisk(Disk):
         """End all operations now."""
         self.crashed = True
 
+    def held(self, path: Path) -> bytes:
+        """What a reader sees of a file."""
+        return self._files[path].held()
+
     def certain(self, path: Path) -> bytes:
         """What no crash can take of a file."""
         made = [name for name in (path, *path.parents) if name in self._names]

@@ -33,6 +33,10 @@ def never(state: State) -> bool:
     return False
 
 
+def ignore(error: Exception) -> None:
+    """Do nothing about a failure."""
+
+
 class _Subscriber(Reader):
     """A subscriber to deltas, which waits for `news` when there are none."""
 
@@ -90,6 +94,8 @@ class Feed:
         """The version of the secrets that are masked in the drafts."""
         self._error: Exception | None = None
         self._closed = False
+        self.when_failed: Callable[[Exception], None] = ignore
+        """Called when the log has failed."""
         self.published = time.monotonic()
         """When something was last published, by the clock of `time.monotonic`."""
 
@@ -97,6 +103,11 @@ class Feed:
     def followed(self) -> bool:
         """Whether somebody follows it with deltas, as a person's client does."""
         return bool(self._subscribers)
+
+    @property
+    def error(self) -> Exception | None:
+        """Why the log has failed and takes no more events; None if it has not."""
+        return self._error
 
     @property
     def failed(self) -> bool:
@@ -149,6 +160,7 @@ class Feed:
         """End every subscription with `error`, once it has every committed event."""
         self._error = error
         self._wake()
+        self.when_failed(error)
 
     def close(self) -> None:
         """End every subscription, once it has every committed event."""
@@ -161,9 +173,11 @@ class Feed:
 
     async def wait_for(self, holds: Until) -> State:
         """Return the first state for which `holds`, or the last one. Raise the error with which the log failed."""
-        while not holds(self.state) and not self._closed:
-            if self._error is not None:
+        while not holds(self.state):
+            if self._error is not None:  # a log that failed is closed soon after
                 raise self._error
+            if self._closed:
+                break
             await self._change(holds)
         return self.state
 
@@ -199,10 +213,12 @@ class Feed:
                     async for event in self._records.read(after, state.seq):
                         after = event.seq
                         yield event
-                elif until(state) or self._closed:
+                elif until(state):
                     return
-                elif self._error is not None:
+                elif self._error is not None:  # a log that failed is closed soon after
                     raise self._error
+                elif self._closed:
+                    return
                 elif (delta := subscriber.read()) is not None:
                     yield delta
                 else:

@@ -273,7 +273,9 @@ class LocalEnd:
             upto = state.seq if wanted.place is None else seq_of(wanted.place, state)
             await group.log.sync()
             async with forked_files(group, upto, name := wanted.id or new_id(), wanted.files) as place:
-                await self._runtime.fork(self._known, upto, name, group.secrets, agent, tools, naming.events(by), place)
+                more = naming.events(by)
+                with self._runtime.hosts.reporting(name):
+                    await self._runtime.fork(self._known, upto, name, group.secrets, agent, tools, more, place)
             fork = LocalEnd(self._runtime, None, self._workspace, name, tools)
             fork._kept = group.secrets.copy()
         return fork

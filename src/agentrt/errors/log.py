@@ -52,12 +52,12 @@ class LogCorrupt(LogError):
 
 
 class LogFailed(LogError):
-    """Raised when a log could not be written; it acknowledges nothing more."""
+    """Raised when a log could not be written; it acknowledges nothing more until it is opened again."""
 
     def __init__(self, where: Path | str, cause: OSError) -> None:
         self.where, self.cause = where, cause
         super().__init__(
-            f"cannot write {where}: {cause.strerror or cause}; the conversation stops: reopen it once that is fixed"
+            f"cannot write {where}: {cause.strerror or cause}; the conversation stops: use it again once that is fixed"
         )
 
 

@@ -1,8 +1,9 @@
-"""The event that logs an agent's resolved context: what it is told besides its task."""
+"""The beginning of a conversation in memory: its journal, and the event that logs its agent's resolved context."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 import msgspec
@@ -14,6 +15,7 @@ from ..events import Event
 from ..protocols import Journal
 from ..secrets import SecretRegistry
 from ..specs import BlobReference
+from ..storing import Storage
 
 Keep: TypeAlias = Callable[[bytes, str, str], Awaitable[BlobReference]]
 """Stores bytes with a name and a media type beside the log, with secrets masked."""
@@ -26,6 +28,16 @@ def keeping(journal: Journal, secrets: SecretRegistry) -> Keep:
         return await journal.keep(await Veil(secrets).data(data), name, media_type)
 
     return keep
+
+
+@asynccontextmanager
+async def released_on_error(store: Storage, conversation_id: str) -> AsyncIterator[None]:
+    """Release a conversation's journal if the body fails."""
+    try:
+        yield
+    except BaseException:
+        await store.release(conversation_id)
+        raise
 
 
 async def kept(told: Resolved, keep: Keep, cause: str) -> tuple[Event, ...]:

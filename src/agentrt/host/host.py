@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,10 +15,11 @@ from msgspec.structs import replace
 
 from ..actors.group import ConversationGroup
 from ..decisions import held_resources
-from ..errors import ActorError, ConfigurationError, ConversationExists, LogError
-from ..events import ExecutionStatus
+from ..errors import ActorError, ConfigurationError, ConversationExists, LogError, LogFailed
+from ..events import ConversationErrorEvent, ExecutionStatus
 from ..ledger import Counting
 from ..secrets import SecretRegistry
+from ..specs import Durability
 from ..state import Branch, State
 from .opening import NOTHING, agreed
 
@@ -34,12 +36,14 @@ TAKEN_OVER = "the conversation that delegated this goes on with it"
 class _Life:
     """An awake conversation: `end` tells its task to leave, and `left` is set once the task has left."""
 
-    __slots__ = ("asleep", "end", "left")
+    __slots__ = ("asleep", "end", "failure", "left")
 
     def __init__(self) -> None:
         self.end, self.left = anyio.Event(), anyio.Event()
         self.asleep = False
         """Whether it ends because it goes to sleep."""
+        self.failure: Exception | None = None
+        """Why its log takes no more events."""
 
 
 class Host:
@@ -115,8 +119,6 @@ class Host:
             opening = agreed(self.name, comes, self.opening, others)
             if self._group is not None and opening is not self.opening:
                 await self._give_up(self._group, always=comes.delegates)
-            elif self._group is not None and self._group.feed.failed and not any(one.delegates for one in others):
-                await self._end()
             self.opening = opening
             return self._group or await self._start(begin)
 
@@ -226,11 +228,12 @@ class Host:
 
     async def _start(self, begin: Opened | None) -> ConversationGroup:
         """Bring it into memory. Raise what opening it raises."""
-        if begin is None:
-            opened = await self._hosts.source.open(self.name, self.opening.tools, self.opening.secrets)
-        else:
-            opened = await begin()
-        await self._hosts.tasks.start(self._live, opened)
+        with self._hosts.reporting(self.name):
+            if begin is None:
+                opened = await self._hosts.source.open(self.name, self.opening.tools, self.opening.secrets)
+            else:
+                opened = await begin()
+            await self._hosts.tasks.start(self._live, opened)
         self._used = time.monotonic()
         self.keep(opened.secrets)
         self._tell()
@@ -290,7 +293,7 @@ class Host:
     def _leave(self, life: _Life) -> None:
         """Replace the group by a stub, so that nobody gets the group any more, and let its task end."""
         if self._group is not None:
-            self._stub, self._group, self._used = _stub(self._group.feed.state), None, 0.0
+            self._stub, self._group, self._used = _left(self._group.feed.state, life.failure), None, 0.0
         life.end.set()
 
     async def _live(self, group: ConversationGroup, *, task_status: TaskStatus[None]) -> None:
@@ -303,7 +306,10 @@ class Host:
                 )
                 await stack.enter_async_context(group)
                 await group.begin()
+                if group.feed.error is not None:
+                    raise group.feed.error
                 begun, self._group, self._life = True, group, life
+                group.feed.when_failed = partial(self._has_failed, life)
                 task_status.started()
                 try:
                     await life.end.wait()
@@ -318,8 +324,24 @@ class Host:
             self._problem = problem
         finally:
             if begun:
-                self._stub, self._life = _stub(group.feed.state), None
+                self._stub, self._life = _left(await self._remaining(group.feed.state, life), life.failure), None
             life.left.set()
+
+    def _has_failed(self, life: _Life, failure: Exception) -> None:
+        """Close a log that takes no more events. The next use opens it again, from what is on disk."""
+        life.failure = failure
+        self._hosts.report(self.name, failure)
+        self._leave(life)
+
+    async def _remaining(self, state: State, life: _Life) -> State:
+        """Return the last state, as the next use will find it. Of a failed log, events may be lost that were
+        acknowledged before they were synced; then a new epoch begins.
+        """
+        if life.failure is None or state.durability is Durability.COMMIT:
+            return state
+        with anyio.CancelScope(shield=True), contextlib.suppress(LogError):
+            state = await self._hosts.source.store.history(self.name).state()
+        return replace(state, epoch=state.epoch + 1)
 
 
 async def _may_rest(group: ConversationGroup) -> bool:
@@ -332,6 +354,24 @@ async def _may_rest(group: ConversationGroup) -> bool:
 _NOTHING_WAITS, _UNKNOWN = Branch(), Counting()
 _NONE: dict[str, Any] = {}
 """Empty values that stubs share."""
+
+
+LOG_FAILED = "log-failed"
+"""The code of the error of a conversation whose log takes no more events, until it is used again."""
+
+
+def _left(state: State, failure: Exception | None) -> State:
+    """Return what is kept of a state out of memory. Of a failed log, all of it, with the failure: the log lacks it."""
+    if failure is None:
+        return _stub(state)
+    error = ConversationErrorEvent(code=LOG_FAILED, detail=_why(failure), retryable=True)
+    return replace(state, status=ExecutionStatus.ERROR, error=error)
+
+
+def _why(failure: Exception) -> str:
+    """Return what a client is told of a failure: nothing of this machine's paths."""
+    cause = failure.cause.strerror or failure.cause if isinstance(failure, LogFailed) else type(failure).__name__
+    return f"the log takes no more events ({cause}): nothing acknowledged is lost; once that is fixed, run it again"
 
 
 def _stub(state: State) -> State:

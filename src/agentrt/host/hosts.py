@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import anyio
 import psutil
 from anyio.abc import TaskGroup
 
 from ..actors.group import ConversationGroup
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, LogFailed
 from ..secrets import SecretRegistry
 from ..state import State
+from ..storing import Storage
 from ..tools import ToolType
 from .guest import Guest
 from .host import Host
@@ -35,6 +37,10 @@ CONTROL_GROUP = Path("/sys/fs/cgroup")
 _log = logging.getLogger(__name__)
 
 
+Report: TypeAlias = Callable[[str, Exception], None]
+"""Gets the id of a conversation whose log takes no more events, and why."""
+
+
 def memory_is_short(group: Path = CONTROL_GROUP) -> bool:
     """Return whether little memory is available: of the machine, or of what its control group leaves this process
     (cgroups(7), version 2), as in a container.
@@ -52,6 +58,8 @@ def memory_is_short(group: Path = CONTROL_GROUP) -> bool:
 
 class Source(Protocol):
     """Opens conversations from their logs, and releases them."""
+
+    store: Storage
 
     async def open(
         self, conversation_id: str, tools: Sequence[ToolType] = (), secrets: SecretRegistry | None = None
@@ -75,6 +83,8 @@ class Hosts:
 
     def __init__(self, source: Source, idle_after: float | None) -> None:
         self.source, self._idle_after = source, idle_after
+        self.reports: list[Report] = []
+        """Told of each log that cannot be written."""
         self._hosts: dict[str, Host] = {}
         self._tasks: TaskGroup | None = None
 
@@ -120,6 +130,21 @@ class Hosts:
         if host is None:
             host = self._hosts[conversation_id] = Host(conversation_id, self)
         return Guest(host, opening)
+
+    def report(self, conversation_id: str, failure: Exception) -> None:
+        """Tell the operator that a log takes no more events."""
+        _log.error("the log of conversation %s takes no more events: %s", conversation_id, failure)
+        for report in self.reports:
+            report(conversation_id, failure)
+
+    @contextmanager
+    def reporting(self, conversation_id: str) -> Iterator[None]:
+        """Report a `LogFailed` of the body."""
+        try:
+            yield
+        except LogFailed as failure:
+            self.report(conversation_id, failure)
+            raise
 
     def forget(self, host: Host) -> None:
         """Remove the host of a conversation that nobody has open."""

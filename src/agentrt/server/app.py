@@ -45,7 +45,8 @@ def create_app(
     Without `authenticate`, requests are authenticated by the keys of the runtime's store. Raises `ConfigurationError`
     for invalid settings.
     """
-    access, figures, readiness = Access(runtime.store.shelf, settings), Figures(), Readiness()
+    access, figures = Access(runtime.store.shelf, settings), Figures()
+    readiness = Readiness(lambda: figures.events, runtime.store.probe)
     traced = tracing(settings)
     runtime.hide(access.token)
 
@@ -57,6 +58,9 @@ def create_app(
             await stack.enter_async_context(traced(runtime))
             runtime.observers.append(figures.committed)
             stack.callback(runtime.observers.remove, figures.committed)
+            for report in (figures.log_failed, readiness.log_failed):
+                runtime.hosts.reports.append(report)
+                stack.callback(runtime.hosts.reports.remove, report)
             await stack.enter_async_context(runtime)
             await stack.enter_async_context(access.watching())
             hosting = await stack.enter_async_context(Hosting(runtime, settings))

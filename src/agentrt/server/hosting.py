@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 
 import anyio
-import anyio.to_thread
 from anyio.abc import TaskStatus
 from msgspec.structs import replace
 
@@ -30,6 +27,7 @@ from .principals import Principal, Scope
 from .readiness import stopping
 from .schemas import COUNT
 from .settings import ServerSettings
+from .workspaces import new_workspace
 
 RESUMED_AT_ONCE = 16
 """Maximum number of conversations that are opened at once at the start."""
@@ -200,11 +198,11 @@ class Hosting:
         if self.stopping:
             raise stopping()
         name = _free(conversation_id) or new_id()
-        path = await anyio.to_thread.run_sync(self._directory, workspace, name)
-        container = self.settings.container
-        place = path if container is None else replace(container, path=str(path))
-        conversation = Conversation(agent, place, id=name, runtime=self.runtime, secrets=secrets, owner=principal.owner)
-        await conversation.__aenter__()
+        container, owner = self.settings.container, principal.owner
+        async with new_workspace(self.settings.workspaces, workspace, name) as path:
+            place = path if container is None else replace(container, path=str(path))
+            conversation = Conversation(agent, place, id=name, runtime=self.runtime, secrets=secrets, owner=owner)
+            await conversation.__aenter__()
         self._hosted[name] = _Hosted(conversation)
         return conversation
 
@@ -279,13 +277,14 @@ class Hosting:
             if then.agent is not None:
                 check(principal, of_fork(then, now, wanted.agent))
         name, files = _free(wanted.id) or new_id(), wanted.files
-        if files:
-            given = files if isinstance(files, str) else None
-            files = str(await anyio.to_thread.run_sync(self._directory, given, name))
-        fork = await conversation.fork(
-            wanted.place, id=name, title=wanted.title, tags=wanted.tags, agent=wanted.agent, files=files
-        )
-        await fork.__aenter__()
+        async with AsyncExitStack() as stack:
+            if files:
+                given = files if isinstance(files, str) else None
+                files = str(await stack.enter_async_context(new_workspace(self.settings.workspaces, given, name)))
+            fork = await conversation.fork(
+                wanted.place, id=name, title=wanted.title, tags=wanted.tags, agent=wanted.agent, files=files
+            )
+            await fork.__aenter__()
         self._hosted[fork.id] = _Hosted(fork)
         return fork
 
@@ -338,18 +337,3 @@ class Hosting:
             return None
         state = hosted.conversation.state
         return state if state.created is not None else None  # if it sleeps, the catalogue has its row
-
-    def _directory(self, given: str | None, name: str) -> Path:
-        roots = [root.resolve() for root in self.settings.workspaces]
-        if not roots:
-            raise ConfigurationError("this server has no workspaces: start it with --workspaces DIR")
-        if given is None:
-            path = roots[0] / name
-            path.mkdir(parents=True, exist_ok=True)
-            return path
-        if "\0" in given:
-            raise ConfigurationError(f"workspace {given!r} has a NUL in it, which no path has")
-        path = Path(os.path.realpath(roots[0] / given))
-        if not any(path.is_relative_to(root) for root in roots):
-            raise ConfigurationError(f"workspace {given!r} is not below those of this server: name another")
-        return path

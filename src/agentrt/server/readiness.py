@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Awaitable, Callable
 
-from ..errors import AgentrtError
+from ..errors import AgentrtError, LogFailed
 from ..runtime import Runtime
 from .collecting import settle
 from .problems import Refusal, refusal
@@ -13,13 +15,25 @@ from .settings import ServerSettings
 LOADING = "the model client is being loaded"
 RETRY_SECONDS = 5
 
+PROBE_SECONDS = 1.0
+"""Minimum number of seconds between two probes of a storage that cannot be written: anybody may ask for readiness."""
+
 _log = logging.getLogger(__name__)
 
 
 class Readiness:
-    """Whether a server takes work: from when model calls are loaded until the server is told to stop."""
+    """Whether a server takes work: from when model calls are loaded until the server is told to stop, except while
+    logs cannot be written.
 
-    def __init__(self) -> None:
+    After a failed write, it takes work again once an event was committed, or once `probe` could write something.
+    `committed` returns the number of committed events.
+    """
+
+    def __init__(self, committed: Callable[[], int], probe: Callable[[], Awaitable[None]]) -> None:
+        self._committed, self._probe = committed, probe
+        self._unwritable: str | None = None
+        """Why logs could not be written at last; None if they can."""
+        self._committed_then, self._probed = 0, 0.0
         self.waits_for: str | None = LOADING
         """Why the server does not take work yet; None if it does."""
         self.stopping = False
@@ -29,7 +43,13 @@ class Readiness:
         """Whether the server takes work."""
         return self.waits_for is None and not self.stopping
 
-    def check(self) -> None:
+    def log_failed(self, conversation_id: str, failure: Exception) -> None:
+        """Note that a log could not be written; a `Report`."""
+        if isinstance(failure, LogFailed):
+            self._unwritable = failure.cause.strerror or str(failure.cause)
+            self._committed_then = self._committed()
+
+    async def check(self) -> None:
         """Raise `Refusal` while the server takes no work."""
         if not self.ready:
             raise (
@@ -37,6 +57,23 @@ class Readiness:
                 if self.stopping
                 else refusal(503, "Not ready", str(self.waits_for), "not-ready", Retry_After="1")
             )
+        if self._unwritable is not None and not await self._is_writable():
+            detail = f"the logs cannot be written ({self._unwritable}): free some space, or look at the disk"
+            raise refusal(503, "Not ready", detail, "log-failed", Retry_After=str(RETRY_SECONDS))
+
+    async def _is_writable(self) -> bool:
+        """Return whether logs can be written again."""
+        if self._committed() > self._committed_then:
+            self._unwritable = None
+        elif time.monotonic() - self._probed >= PROBE_SECONDS:
+            self._probed = time.monotonic()
+            try:
+                await self._probe()
+            except AgentrtError as error:
+                _log.warning("the logs still cannot be written: %s", error)
+            else:
+                self._unwritable = None
+        return self._unwritable is None
 
     async def load(self, runtime: Runtime, settings: ServerSettings) -> None:
         """Load the dependencies of model calls, off the loop."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import LogCorrupt, LogFailed
 from ..specs import BlobReference
 from ..specs.content import TEXT
-from .disk import make_directories, sync_directory
+from .disk import make_directories, replace_file, sync_directory
 
 BLOBS = "blobs"
 """The directory beside a log that contains its blobs."""
@@ -23,14 +21,10 @@ def write_blob(directory: Path, data: bytes, name: str, media_type: str = TEXT) 
     path = directory / digest
     try:
         make_directories(directory)  # a blob may come before the first event
-        if not path.exists():
-            handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{digest}.")
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.rename(temporary, path)
-        sync_directory(directory)  # also when another writer stored it: it may have died before
+        if path.exists():
+            sync_directory(directory)  # another writer stored it, and may have died before
+        else:
+            replace_file(path, data, durable=True)
         sync_directory(directory.parent)
     except OSError as error:
         raise LogFailed(path, error) from error

@@ -58,6 +58,24 @@ class Disk:
         os.close(descriptor)
 
 
+PROBE = bytes(64 * 1024)
+"""Content of a probe: more than the space that is left in a block or that a file system holds back."""
+
+
+def write_probe(disk: Disk, path: Path) -> None:
+    """Write and sync a new file, and remove it; for a thread. Raises `OSError`."""
+    path.unlink(missing_ok=True)
+    descriptor = disk.open(path, new=True)
+    try:
+        rest = len(PROBE)
+        while rest:
+            rest -= disk.write(descriptor, PROBE[-rest:])
+        disk.sync(descriptor)
+    finally:
+        disk.close(descriptor)
+        path.unlink(missing_ok=True)
+
+
 def sync_file_system(descriptor: int) -> None:
     """Make everything written to the file system of an open file durable: syncfs(2). Raises `OSError`.
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 import anyio.to_thread
+import msgspec
 
 from ..codec import encode
 from ..errors import LogFailed
@@ -25,6 +26,7 @@ from ..storing import Committed
 from .blobs import BLOBS, find_blob, write_blob
 from .disk import sync_directory
 from .framing import frame_json, scan
+from .lineage import abandon
 from .reading import EVENTS, PAGE, Part, load, origin
 from .writer import LogFile, Writer
 
@@ -40,6 +42,26 @@ Remember: TypeAlias = Callable[[Path, State, Sequence[Part]], None]
 
 def _forget(directory: Path, state: State, parts: Sequence[Part]) -> None:
     """Store nothing."""
+
+
+class Rest(msgspec.Struct, frozen=True):
+    """What remains of a log after a failed write: `acknowledged` bytes, of which the first `kept` are not lost."""
+
+    path: Path
+    acknowledged: int
+    kept: int
+
+    def cut(self) -> None:
+        """Cut the log behind these records; for a thread. Raises `OSError`.
+
+        Behind them are batches that were refused. The kernel may show them though it dropped them, so the next writer
+        must not take them for durable. Acknowledged records that may be lost are set aside: that concerns only logs
+        whose acknowledged batches are synced later.
+        """
+        size = self.path.stat().st_size
+        if size > self.acknowledged:
+            os.truncate(self.path, self.acknowledged)  # without a copy: there may be no space for it
+        settle(self.path, min(self.kept, size))
 
 
 class FileJournal:
@@ -147,6 +169,33 @@ class FileJournal:
         """Return stored bytes, from here or from a parent of this fork. Raises `LogCorrupt`."""
         directories = [part.path.parent / BLOBS for part in self.parts]
         return await anyio.to_thread.run_sync(find_blob, directories, blob.sha256)
+
+    @property
+    def unused(self) -> bool:
+        """Whether it is new and acknowledged no event, so that its conversation does not exist."""
+        return self.seen == self._own.after
+
+    @property
+    def failed(self) -> bool:
+        """Whether a write or a sync failed."""
+        return self._file.failed is not None
+
+    @property
+    def rest(self) -> Rest:
+        """Where the records end that a failed journal must leave in its file."""
+        acknowledged, kept = (self._end_of(seq) for seq in (self.seen, min(self.seen, self._file.written)))
+        return Rest(self._file.path, acknowledged, kept)
+
+    def abandon(self) -> None:
+        """Remove what an unused journal left, once it is closed; for a thread. Raises `OSError`."""
+        if self._file.made:
+            self._file.path.unlink(missing_ok=True)
+        parent = self._parts[-1].path.parent if self._parts else None
+        abandon(self.directory, parent)
+
+    def _end_of(self, seq: int) -> int:
+        """Return where a record ends in its own file."""
+        return self._own.place(seq)[1] if seq > self._own.after else 0
 
     async def close(self) -> None:
         """Sync and close the file, after all pending writes. Raises a `LogFailed` that was not reported."""

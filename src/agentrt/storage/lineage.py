@@ -8,8 +8,10 @@ raise `OSError`.
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
+from .blobs import BLOBS
 from .disk import PRIVATE, sync_directory
 from .reading import EVENTS, origin
 
@@ -41,6 +43,15 @@ def _shares(directory: Path, name: str) -> bool:
     except FileNotFoundError:
         return child.exists()
     return shared is not None and shared[0] == directory.name
+
+
+def abandon(directory: Path, parent: Path | None) -> None:
+    """Remove what was made for a conversation whose first batch failed, except for files of other origin."""
+    shutil.rmtree(directory / BLOBS, ignore_errors=True)
+    with suppress(OSError):  # it was not made, or has such files
+        directory.rmdir()
+    if parent is not None:
+        (parent / FORKS / directory.name).unlink(missing_ok=True)
 
 
 def is_deleted(directory: Path) -> bool:

@@ -175,6 +175,9 @@ class MemoryStorage:
             replay(event)
         return self._held(Log(conversation_id, origin.events[:at], origin.blobs))
 
+    async def probe(self) -> None:
+        return
+
     async def release(self, conversation_id: str, state: State | None = None) -> None:
         log = self._logs.get(conversation_id)
         if log is None or log.writer is None:

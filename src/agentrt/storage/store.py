@@ -28,9 +28,9 @@ from ..snapshot import snapshot
 from ..specs import Durability
 from ..state import State
 from .catalogue import Catalogue
-from .disk import keep_private, make_directories
+from .disk import Disk, keep_private, make_directories, write_probe
 from .history import FileHistory, FileListing
-from .journal import FileJournal, clear, kept, settle
+from .journal import FileJournal, Rest, clear, kept, settle
 from .lineage import adopt, delete, is_deleted
 from .locks import Locks
 from .memos import read_memo, write_memo
@@ -61,10 +61,14 @@ class FileStore:
         durability: Durability = Durability.COMMIT,
         *,
         lazy: bool = False,
+        disk: Disk = Disk(),
     ) -> None:
+        self._disk = disk
         self.durability, self._root, self._probe, self._lazy = durability, root, probe, lazy
         self._conversations = root / "conversations"
         self._open: dict[str, FileJournal] = {}
+        self._uncut: dict[str, Rest] = {}
+        """What remains of logs that failed and could not be cut yet."""
         self._catalogue = Catalogue(root)
         self.listing, self.shelf = FileListing(self._catalogue), FileShelf(root)
         self._writing: AsyncExitStack | None = None
@@ -94,7 +98,7 @@ class FileStore:
                 f"there can be no store in {str(self._root)!r}: {error.strerror or error}; name another directory"
             ) from error
         self._notes = ThreadPoolExecutor(1, "agentrt-catalogue")
-        self._writer = Writer(self._conversations, self._probe, self.durability)
+        self._writer = Writer(self._conversations, self._probe, self.durability, self._disk)
         self._writing = AsyncExitStack()
         self._writing.callback(self._locks.close)
         self._writing.push_async_callback(to_the_end, self._catalogue.close)
@@ -202,6 +206,7 @@ class FileStore:
             raise ConversationMissing(conversation_id)
         async with self._claim(conversation_id, directory / EVENTS), self._lineage(conversation_id):
             await to_the_end(delete, directory)
+            self._uncut.pop(conversation_id, None)
             self._tell(self._catalogue.forget, conversation_id)
         self._locks.release(conversation_id)
 
@@ -221,6 +226,9 @@ class FileStore:
         if not await anyio.to_thread.run_sync(_is_there, directory):
             raise ConversationMissing(conversation_id)
         async with self._claim(conversation_id, path):
+            if (rest := self._uncut.get(conversation_id)) is not None:
+                await to_the_end(rest.cut)
+                del self._uncut[conversation_id]
             parts, size = await to_the_end(lambda: (_read(directory, replay, recall), kept(directory)))
         self._tell(self._catalogue.begin, conversation_id)
         journal = self._open[conversation_id] = FileJournal(
@@ -233,6 +241,16 @@ class FileStore:
         """Number of batches that are not written yet."""
         return 0 if self._writing is None else self._writer.waiting
 
+    async def probe(self) -> None:
+        """Write and sync a small file. Raises `LogFailed` if that fails."""
+        if self._writing is None:
+            await self._prepare()
+        path = self._root / f".probe-{os.getpid()}"
+        try:
+            await to_the_end(write_probe, self._disk, path)
+        except OSError as error:
+            raise LogFailed(path, error) from error
+
     async def release(self, conversation_id: str, state: State | None = None) -> None:
         """Close a journal, so that other processes may write it; pending batches are first written and made durable.
 
@@ -241,16 +259,26 @@ class FileStore:
         with anyio.CancelScope(shield=True):
             try:
                 if journal := self._open.pop(conversation_id, None):
-                    await journal.close()
-                    await to_the_end(self._notes.submit(self._keep, journal, state).result)
-                    self._tell(self._catalogue.note, conversation_id, state)
+                    try:
+                        await journal.close()
+                    finally:
+                        await to_the_end(self._notes.submit(self._leave, journal, state).result)
+                        self._tell(self._catalogue.note, conversation_id, None if journal.failed else state)
             finally:
                 if self._writing is not None:
                     self._locks.release(conversation_id)
 
-    def _keep(self, journal: FileJournal, state: State | None) -> None:
-        """Store the data that makes the next opening quick; for a thread."""
-        if state is not None:
+    def _leave(self, journal: FileJournal, state: State | None) -> None:
+        """Store what makes the next opening quick; of a failed log, only what it acknowledged. For a thread."""
+        if journal.unused:
+            with contextlib.suppress(OSError):
+                journal.abandon()
+        elif journal.failed:
+            try:
+                journal.rest.cut()
+            except OSError:
+                self._uncut[journal.directory.name] = journal.rest
+        elif state is not None:
             with contextlib.suppress(OSError, ValueError):
                 write_snapshot(journal.directory, snapshot(state))
             _write_memo(journal.directory, state, journal.parts)

@@ -48,7 +48,7 @@ class LogFile:
         self.path, self.device = path, -1
         self.failed: OSError | None = None
         self.written = self.synced = seq
-        """The last seq that was written, and the last one known to be durable."""
+        """The last seq that was written and was not lost since, and the last one known to be durable."""
         self._create, self._new, self._disk = new, new, disk
         self._descriptor: int | None = None
 
@@ -76,7 +76,12 @@ class LogFile:
                 self._disk.sync_directory(self.path.parent.parent)
             self.was_synced()
         except OSError as error:
-            self.failed = error
+            self.failed, self.written = error, self.synced  # the kernel may have dropped what came after
+
+    @property
+    def made(self) -> bool:
+        """Whether the file exists: a new one is created with the first write."""
+        return not self._create
 
     def was_synced(self) -> None:
         """Record that the written data is durable."""

@@ -22,8 +22,8 @@ async def health(call: Call[None, None]) -> Health:
 
 
 async def ready(call: Call[None, None]) -> Health:
-    """Answer 200 if the server takes work: model calls are loaded, and it was not told to stop."""
-    call.services.readiness.check()
+    """Answer 200 if the server takes work: model calls are loaded, logs can be written, and it was not told to stop."""
+    await call.services.readiness.check()
     return Health()
 
 

@@ -77,6 +77,7 @@ class Figures:
         self.models: dict[str, ModelFigures] = {}
         self.errors: Counter[str] = Counter()
         """Runs that ended in an error, by its code."""
+        self.log_failures = 0
         self.requests: Counter[tuple[str, str, int]] = Counter()
         """The number of requests, by method, path and status."""
         self.latencies: dict[str, Distribution] = {}
@@ -95,6 +96,10 @@ class Figures:
         for event in events:
             if (seen := self._seen.get(type(event))) is not None:
                 seen(event)
+
+    def log_failed(self, conversation_id: str, failure: Exception) -> None:
+        """Count a log that takes no more events; a `Report`."""
+        self.log_failures += 1
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""

@@ -79,6 +79,7 @@ class Metrics(Collector):
     def _server(self) -> Iterator[Metric]:
         figures = self._figures
         yield CounterMetricFamily("agentrt_events", "Events that were committed", figures.events)
+        yield CounterMetricFamily("agentrt_log_failures", "Times that a log could not be written", figures.log_failures)
         yield _histogram("agentrt_append_seconds", "From an append to its commit", figures.appends)
         yield _histogram("agentrt_loop_lag_seconds", "How late the event loop was", figures.lag)
         yield GaugeMetricFamily(
