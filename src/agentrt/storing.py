@@ -54,11 +54,26 @@ class Wanted(msgspec.Struct, frozen=True):
         return not (self.types or self.source or self.since or self.until or self.text)
 
 
+class Gap(msgspec.Struct, frozen=True):
+    """Events of a damaged log that cannot be read: those with `after` < seq < `before`; None: all after it.
+
+    `reason` says what is damaged.
+    """
+
+    after: int
+    before: int | None
+    reason: str
+
+
 class Page(msgspec.Struct, frozen=True):
-    """Events as JSON, in the requested order; `next` is the seq to continue from, None if there are no more."""
+    """Events as JSON, in the requested order; `next` is the seq to continue from, None if there are no more.
+
+    `gaps` are the places of damage between them, ascending; the events around a gap are intact.
+    """
 
     events: tuple[msgspec.Raw, ...]
     next: int | None
+    gaps: tuple[Gap, ...] = ()
 
 
 class Tally(msgspec.Struct, frozen=True):
@@ -119,7 +134,8 @@ class History(Protocol):
     """The log of one conversation for readers, whether it is open or not, in this process or another one.
 
     It shows the acknowledged events, as of the first read or later. Every method raises `ConversationMissing` or
-    `LogCorrupt`.
+    `LogCorrupt`. A damaged log hides only what is damaged: `read` raises after the events before it, and pages, counts
+    and single events leave it out.
     """
 
     async def created(self) -> ConversationCreated:

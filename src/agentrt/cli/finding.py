@@ -12,6 +12,7 @@ import anyio
 import click
 import msgspec
 
+from ..codec import decode
 from ..conversation import Conversation
 from ..errors import ConfigurationError, ConversationMissing, LogCorrupt
 from ..events import Cursor, Event
@@ -20,7 +21,7 @@ from ..runtime import Runtime
 from ..state import fold, seq_of
 from ..storage import FileHistory, default_store, open_storage
 from ..storage.checking import directory_of, is_log
-from ..storing import History, Storage
+from ..storing import SCANNED, Gap, History, Storage, Wanted
 from ..tools import ToolType
 
 
@@ -58,6 +59,23 @@ class Found(msgspec.Struct, frozen=True):
         async def read() -> list[Event]:
             async with self.history() as history:
                 return [event async for event in history.read(0, upto)]
+
+        return anyio.run(read)
+
+    def intact(self) -> list[Event | Gap]:
+        """Return the intact events of a damaged log, and the gaps between them, in order."""
+
+        async def read() -> list[Event | Gap]:
+            items: list[tuple[int, Event | Gap]] = []
+            async with self.history() as history:
+                after: int | None = 0
+                while after is not None:
+                    page = await history.page(Wanted(after, 1 << 62), SCANNED)
+                    events = map(decode, map(bytes, page.events))
+                    items += ((event.seq, event) for event in events)
+                    items += ((gap.after, gap) for gap in page.gaps if gap.after >= after)
+                    after = page.next
+            return [item for _, item in sorted(items, key=lambda item: (item[0], isinstance(item[1], Gap)))]
 
         return anyio.run(read)
 

@@ -85,7 +85,7 @@ async def _asked(store: str | None, ask: Callable[[Listing], Awaitable[R]]) -> R
 
 def _cells(row: Row) -> tuple[str, ...]:
     if row.status == DAMAGED:
-        return row.id, row.status, "", "", ""
+        return row.id, row.status, "", "", clean(row.title)
     status = "interrupted by a crash" if row.status == CRASHED else row.status
     return row.id, status, str(row.calls), money(row.cost, row.unpriced), clean(row.title)
 

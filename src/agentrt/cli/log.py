@@ -62,7 +62,9 @@ def _told(verdict: Verdict) -> str:
     """Return a verdict as one line."""
     whole = f"{count(verdict.events, 'event')}, {count(verdict.length, 'byte')}"
     if verdict.damage is not None:
-        return f"corrupt: {verdict.damage}; before it {whole} in whole batches"
+        told = f"corrupt: {verdict.damage}; before it {whole} in whole batches"
+        told += f"; after it {count(verdict.beyond, 'event')} intact" if verdict.beyond else ""
+        return f"{told}; 'agentrt show' shows them, 'agentrt log repair --force' cuts the log there"
     if verdict.torn:
         place = f"{verdict.path}:{verdict.events + 1}"
         told = f"torn: {place}: {count(verdict.torn, 'byte')} from byte {verdict.length} on are no whole batch"

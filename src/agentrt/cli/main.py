@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ from rich.text import Text
 
 from .. import __version__
 from ..conversation import Conversation
-from ..errors import AgentrtError, MissingKey
-from ..events import Cursor, ExecutionStatus
+from ..errors import AgentrtError, LogCorrupt, MissingKey
+from ..events import Cursor, Event, ExecutionStatus
 from ..runtime import Runtime
 from ..specs import ConfirmationPolicy
 from ..state import fold
+from ..storing import Gap
 from .agents import agents
 from .asking import Answer, approve, ask_person, refuse
 from .browser import browser
@@ -57,7 +58,7 @@ from .serve import serve
 from .servers import secrets_of
 from .session import work
 from .skills import skills
-from .story import Story, summary
+from .story import Story, gap_line, summary
 from .views import JsonView, view_for
 from .wording import clean
 
@@ -234,18 +235,30 @@ def ask(conversation: str, question: str, own: tuple[str, ...], store: str | Non
 @json_option
 @store_option
 def show(conversation: str | None, whole: bool, at: Cursor | None, as_json: bool, store: str | None) -> None:
-    """Print a CONVERSATION (an id, a directory, or the newest one). It is only read, even while it runs."""
+    """Print a CONVERSATION (an id, a directory, or the newest one). It is only read, even while it runs.
+
+    Of a damaged log, it prints the intact events, with the gaps marked, and exits with an error.
+    """
     found = find(conversation, store)
-    events = found.events() if at is None else found.events_at(at)
-    if as_json:
-        for event in events:
-            JsonView().show(event)
-        return
+    damage: LogCorrupt | None = None
+    items: Sequence[Event | Gap]
+    try:
+        items = events = found.events() if at is None else found.events_at(at)
+    except LogCorrupt as corrupt:
+        items, events, damage = found.intact(), [], corrupt
     console, story = Console(), Story(folded=not whole)
-    for event in events:
-        for line in story.tell(event):
-            console.print(line, soft_wrap=True)
-    console.print(summary(fold(events)))
+    for item in items:
+        if isinstance(item, Gap):
+            (Console(stderr=True) if as_json else console).print(gap_line(item), soft_wrap=True)
+        elif as_json:
+            JsonView().show(item)
+        else:
+            for line in story.tell(item):
+                console.print(line, soft_wrap=True)
+    if damage is not None:
+        raise damage
+    if not as_json:
+        console.print(summary(fold(events)))
 
 
 @commands.command()

@@ -32,6 +32,7 @@ from ..ledger import GoalStatus
 from ..specs import SecurityRisk, ToolDefinition
 from ..specs.content import plain
 from ..state import State
+from ..storing import Gap
 from .notes import note
 from .wording import as_sent, clean, condensed, count, headline, money
 
@@ -217,6 +218,14 @@ def _diff(event: ObservationEvent) -> str:
     except msgspec.ValidationError:
         return ""
     return found.diff if found is not None else ""
+
+
+def gap_line(gap: Gap) -> Text:
+    """Return the line that marks damaged events."""
+    first, last = gap.after + 1, None if gap.before is None else gap.before - 1
+    which = f"event {first}" if first == last else f"the events from {first} on" if last is None else ""
+    which = which or f"the events {first} to {last}"
+    return Text(f"--- {which} cannot be read: {clean(gap.reason)} ---", "bold red")
 
 
 def summary(state: State, seconds: float | None = None) -> Text:

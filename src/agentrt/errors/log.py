@@ -44,11 +44,17 @@ class LogLocked(LogError):
 
 
 class LogCorrupt(LogError):
-    """Raised when a durable record is damaged; the file is left as it is."""
+    """Raised when a durable record is damaged; the file is left as it is.
 
-    def __init__(self, where: Path | str, line: int, reason: str) -> None:
-        self.where, self.line, self.reason = where, line, reason
-        super().__init__(f"{where}:{line}: {reason}; the log is damaged and was left untouched: restore it from a copy")
+    `after` is the seq of the last event before the damage; None if it is not known.
+    """
+
+    def __init__(self, where: Path | str, line: int, reason: str, after: int | None = None) -> None:
+        self.where, self.line, self.reason, self.after = where, line, reason, after
+        super().__init__(
+            f"{where}:{line}: {reason}; the log is damaged and was left untouched: 'agentrt show' shows what is intact,"
+            " 'agentrt log verify' checks it; restore it from a copy, or cut it with 'agentrt log repair --force'"
+        )
 
 
 class LogFailed(LogError):

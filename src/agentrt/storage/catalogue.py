@@ -19,11 +19,10 @@ from ..state import State
 from ..storing import Live, Progress, Within, is_meant
 from .database import Database, transaction
 from .index import Index, Log, to_match
-from .lineage import DELETED
 from .locks import is_held
 from .pages import read_created
 from .reading import EVENTS
-from .rows import parameters, read_row, read_task, row_of, row_of_columns
+from .rows import measure, parameters, read_row, read_task, row_of, row_of_columns
 
 CATALOGUE = "catalogue.sqlite"
 
@@ -196,7 +195,7 @@ class Catalogue:
         return f"{self._conversations}/{conversation_id}/{EVENTS}"  # a Path would cost more than its stat
 
     def _note(self, conversation_id: str, state: State | None, connection: sqlite3.Connection) -> None:
-        found = _stat(self._log(conversation_id))
+        found = measure(self._log(conversation_id))
         if found is None:
             _forget_one(conversation_id, connection)
             return
@@ -266,7 +265,7 @@ class Catalogue:
         read: list[Row] = []
         for known, *columns in chunk:
             row = row_of_columns(columns)
-            found = _stat(self._log(row.id))
+            found = measure(self._log(row.id))
             if found is None:
                 continue
             if (state := live(row.id)) is not None:
@@ -295,7 +294,7 @@ class Catalogue:
         rows = connection.execute(f"SELECT number, id, updated, bytes FROM conversations {which}").fetchall()
         changed = []
         for number, name, *seen in rows:
-            found = _stat(self._log(name)) or (0, 0)
+            found = measure(self._log(name)) or (0, 0)
             if found != tuple(seen):
                 changed.append((*found, number))
         if changed:
@@ -328,7 +327,7 @@ class Catalogue:
 
     def _found(self, names: Iterable[str]) -> Iterator[tuple[str, int, int, bool]]:
         for name in names:
-            found = _stat(self._log(name))
+            found = measure(self._log(name))
             updated, size = found or (0, 0)
             yield name, updated, size, found is None  # a directory without a log is looked at again
 
@@ -377,17 +376,6 @@ def _write(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
         f"UPDATE conversations SET known = 1, updated = ?, bytes = ?, ({_READ}) = ({', '.join('?' * 15)}) WHERE id = ?",
         values,
     )
-
-
-def _stat(log: str) -> tuple[int, int] | None:
-    """Return a log's modification time (microseconds) and size. None if it does not exist, is empty, or was deleted."""
-    try:
-        found = os.stat(log)
-    except OSError:
-        return None
-    if not found.st_size or os.access(f"{log[: -len(EVENTS)]}{DELETED}", os.F_OK):
-        return None
-    return found.st_mtime_ns // 1000, found.st_size
 
 
 def _names(directory: Path) -> Iterator[str]:

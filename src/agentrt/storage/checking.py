@@ -17,6 +17,7 @@ from ..events import ConversationCreated, DurabilityChanged, Event, MessageEvent
 from ..specs import BlobReference
 from ..state import State, apply
 from .blobs import BLOBS
+from .damage import error_of_empty, lost_after
 from .disk import sync_directory
 from .framing import frame, place, scan
 from .journal import settle
@@ -25,6 +26,7 @@ from .locks import Locks
 from .memos import MEMO
 from .names import default_store
 from .reading import BUFFER, EVENTS, origin, read_log
+from .salvaging import salvage
 from .snapshots import SNAPSHOT
 
 LOOKS = 3
@@ -55,6 +57,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Number of blobs that events refer to and that are whole."""
     damage: Damage | None = None
     """The first record that is damaged although it was durable, or is not an event of this schema."""
+    beyond: int = 0
+    """Number of intact events after the whole batches before the damage."""
     missing: tuple[Damage, ...] = ()
     """Blobs, and a fork's parent, that do not match the records."""
 
@@ -134,6 +138,7 @@ def _look(directory: Path, path: Path) -> Verdict:
         except LogCorrupt as corrupt:
             damage = Damage(path, corrupt.line, corrupt.reason)
         missing = list(blobs.missing)
+        damage = damage or _lost(directory, path, after, lines)
         if shared is not None and (lack := _lack(directory, *shared)):
             missing.append(Damage(path, 1, lack))
         size = os.fstat(file.fileno()).st_size if damage is not None else file.tell()
@@ -145,8 +150,22 @@ def _look(directory: Path, path: Path) -> Verdict:
         size=size,
         blobs=blobs.whole,
         damage=damage,
+        beyond=_beyond(directory, after + lines) if damage is not None else 0,
         missing=tuple(missing),
     )
+
+
+def _lost(directory: Path, path: Path, after: int, lines: int) -> Damage | None:
+    """Return the damage of a log whose whole batches are read: events that it had, or content that is no log."""
+    if not after + lines and isinstance(error := error_of_empty(directory), LogCorrupt):
+        return Damage(path, error.line, error.reason)
+    lack = lost_after(directory, after + lines)
+    return None if lack is None else Damage(path, lines + 1, lack)
+
+
+def _beyond(directory: Path, last: int) -> int:
+    """Return the number of intact events after event `last`."""
+    return sum(record.seq > last for record in salvage(directory).records)
 
 
 def _next(batches: Iterator[list[bytes]], path: Path, after: int) -> list[bytes] | None:
@@ -270,7 +289,7 @@ def repair(directory: Path, *, force: bool = False) -> Repair:
 def _fix(path: Path, found: Verdict, *, force: bool) -> Repair:
     if found.damage is not None:
         if not force or not found.events:
-            none = "" if found.events else ", and no whole batch is before it"
+            none = "" if found.events else ", and no whole batch is before it, so nothing would remain"
             raise LogCorrupt(path, found.damage.line, found.damage.reason + none)
         if sharing := _sharing(path.parent, found.after + found.events):
             raise LogCorrupt(path, found.damage.line, f"{found.damage.reason}, in what fork {sharing} shares")

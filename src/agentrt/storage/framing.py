@@ -111,7 +111,7 @@ def _check_torn(lines: Iterable[bytes], path: Path, damaged: int, good: int) -> 
         later = place(line) or _joined(line)
         if later is not None and later.durable > good:
             raise LogCorrupt(
-                path, damaged, f"record {damaged} is damaged, though record {later.seq} says that it was durable"
+                path, damaged, f"record {damaged} is damaged, though record {later.seq} says that it was durable", good
             )
 
 

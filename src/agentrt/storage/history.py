@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 import anyio.to_thread
 from msgspec.structs import replace
 
-from ..errors import ConversationMissing
+from ..errors import ConversationMissing, LogCorrupt
 from ..events import ConversationCreated, Event
 from ..listing import Filter, Hit, Mark, Row, from_micros
 from ..snapshot import Snapshot
@@ -24,6 +24,7 @@ from .journal import FileJournal
 from .pages import count_events, parts_of, read_created, read_page, read_state
 from .reading import EVENTS, PAGE, Part, load, load_json
 from .rows import read_task
+from .salvaging import salvaged_count, salvaged_page
 from .snapshots import read_snapshot
 
 P = ParamSpec("P")
@@ -49,21 +50,38 @@ class FileHistory(History):
         return (await self._located())[-1].last
 
     async def read(self, after: int = 0, upto: int | None = None) -> AsyncIterator[Event]:
-        parts = await self._located(upto)
+        damage: LogCorrupt | None = None
+        try:
+            parts = await self._located(upto)
+        except LogCorrupt as corrupt:
+            if not corrupt.after:
+                raise
+            damage, upto = corrupt, corrupt.after
+            parts = await self._located(upto)
         last = parts[-1].last if self._journal is None else self._journal.seen
         last = last if upto is None else min(last, upto)
         for first in range(after + 1, last + 1, PAGE):
             for event in await self._do(load, parts, range(first, min(first + PAGE, last + 1))):
                 yield event
+        if damage is not None:
+            raise damage
 
     async def load_json(self, after: int, upto: int) -> Sequence[bytes]:
         return await self._do(load_json, await self._located(upto), range(after + 1, upto + 1))
 
     async def page(self, wanted: Wanted, limit: int) -> Page:
-        return await self._do(read_page, await self._located(), self._acknowledged(wanted), limit)
+        wanted = self._acknowledged(wanted)
+        try:
+            return await self._do(read_page, await self._located(), wanted, limit)
+        except LogCorrupt:
+            return await self._do(salvaged_page, self._directory, wanted, limit)
 
     async def count(self, wanted: Wanted) -> Tally:
-        return await self._do(count_events, await self._located(), self._acknowledged(wanted))
+        wanted = self._acknowledged(wanted)
+        try:
+            return await self._do(count_events, await self._located(), wanted)
+        except LogCorrupt:
+            return await self._do(salvaged_count, self._directory, wanted)
 
     async def event(self, seq: int) -> bytes | None:
         page = await self.page(Wanted(seq - 1, seq + 1), 1) if seq > 0 else Page((), None)

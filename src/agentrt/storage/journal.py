@@ -17,17 +17,20 @@ import anyio.to_thread
 import msgspec
 
 from ..codec import encode
-from ..errors import LogFailed
+from ..errors import LogCorrupt, LogFailed
 from ..events import Event
 from ..specs import BlobReference
 from ..specs.content import TEXT
 from ..state import State
 from ..storing import Committed
 from .blobs import BLOBS, find_blob, write_blob
+from .damage import error_of_empty
 from .disk import sync_directory
 from .framing import frame_json, scan
 from .lineage import abandon
+from .memos import MEMO
 from .reading import EVENTS, PAGE, Part, load, origin
+from .snapshots import SNAPSHOT
 from .writer import LogFile, Writer
 
 _log = logging.getLogger(__name__)
@@ -252,12 +255,17 @@ def clear(path: Path) -> bool:
     Returns whether the name is free. Raises `LogCorrupt`, or `OSError`.
     """
     if not path.exists():
+        if path.parent.exists():  # what is cached there is of a log that was removed
+            for cache in (MEMO, SNAPSHOT):
+                path.with_name(cache).unlink(missing_ok=True)
         return True
     with path.open("rb") as file:
         shared = origin(file.readline())
         file.seek(0)
         if any(True for _ in scan(file, path, shared[1] if shared else 0)):
             return False
+    if isinstance(error := error_of_empty(path.parent), LogCorrupt):
+        raise error
     if path.stat().st_size:
         path.rename(_aside(path))
     else:

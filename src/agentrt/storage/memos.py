@@ -70,18 +70,32 @@ def read_memo(directory: Path) -> tuple[State, list[Part]] | None:
     The records that the memo covers were durable when it was written. Only the last one is checked here: each is
     checked when it is read.
     """
-    with contextlib.suppress(OSError, ValueError, msgspec.DecodeError, UnicodeDecodeError, LogCorrupt):
-        data = (directory / MEMO).read_bytes()
-        if data[:9] != b"%08x\n" % crc32(memoryview(data)[9:]):
+    with contextlib.suppress(OSError, ValueError, LogCorrupt):
+        if (stored := _stored(directory)) is None:
             return None
-        stored = _decoder.decode(memoryview(data)[9:])
-        if (stored.version, stored.schema, stored.parts[-1].directory) != (VERSION, SCHEMA_VERSION, directory.name):
-            return None  # of another version, or of the conversation that this is a copy of
         parts = [
             Part(directory.parent / part.directory / EVENTS, part.after, array("Q", part.ends)) for part in stored.parts
         ]
         if _last(parts[-1]) == stored.last:
             return recalled(stored.memo, load(parts, stored.memo.events)), parts
+    return None
+
+
+def known_seq(directory: Path) -> int:
+    """Return the last seq of a memo, which was durable when the memo was written; 0 if there is none. For a thread."""
+    stored = _stored(directory)
+    return 0 if stored is None else stored.memo.seq
+
+
+def _stored(directory: Path) -> _Stored | None:
+    """Return the content of a memo, whether it matches the log or not; None if it cannot be read."""
+    with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        data = (directory / MEMO).read_bytes()
+        if data[:9] != b"%08x\n" % crc32(memoryview(data)[9:]):
+            return None
+        stored = _decoder.decode(memoryview(data)[9:])
+        if (stored.version, stored.schema, stored.parts[-1].directory) == (VERSION, SCHEMA_VERSION, directory.name):
+            return stored  # else it is of another version, or of the conversation that this is a copy of
     return None
 
 

@@ -17,6 +17,7 @@ from ..errors import ConversationMissing, LogCorrupt
 from ..events import ConversationCreated, Event
 from ..state import State, apply
 from ..storing import SCANNED, Page, Tally, Wanted
+from .damage import check_end, error_of_empty
 from .framing import cut, whole
 from .lineage import is_deleted
 from .memos import read_memo
@@ -72,6 +73,8 @@ def _found(
             read_on(parts[-1], replay, outlines=True, upto=at)
         else:
             parts = read_log(directory, replay, outlines=True, upto=at)
+            if at is None:
+                check_end(directory, parts)
     except FileNotFoundError as error:
         raise ConversationMissing(directory.name) from error
     if not parts[-1].ends and at is None:
@@ -87,14 +90,16 @@ def read_created(directory: Path) -> ConversationCreated:
             line = file.readline()
     except FileNotFoundError as error:
         raise ConversationMissing(directory.name) from error
-    if not whole(line) or is_deleted(directory):
+    if is_deleted(directory):
         raise ConversationMissing(directory.name)
+    if not whole(line):
+        raise error_of_empty(directory)
     try:
         event = decode(line)
     except (ValueError, UnicodeDecodeError) as error:
-        raise LogCorrupt(path, 1, f"not an event of this schema ({error})") from error
+        raise LogCorrupt(path, 1, f"not an event of this schema ({error})", 0) from error
     if not isinstance(event, ConversationCreated):
-        raise LogCorrupt(path, 1, "the log does not begin with a conversation")
+        raise LogCorrupt(path, 1, "the log does not begin with a conversation", 0)
     return event
 
 
@@ -192,9 +197,8 @@ def _records(parts: Sequence[Part], first: int, last: int, backwards: bool) -> I
                         line = bytes(data[start - begin : stop - begin])
                         if not whole(line):
                             number = seq - part.after
-                            raise LogCorrupt(
-                                part.path, number, f"record {number} is damaged, though it was good before"
-                            )
+                            why = f"record {number} is damaged, though it was good before"
+                            raise LogCorrupt(part.path, number, why, seq - 1)
                         yield seq, line
 
 

@@ -66,7 +66,8 @@ def _lines(parts: Sequence[Part], seqs: Sequence[int]) -> Iterator[bytes]:
                     line = bytes(data[start - begin : stop - begin])
                     if not whole(line):
                         number = seq - part.after
-                        raise LogCorrupt(part.path, number, f"record {number} is damaged, though it was good before")
+                        why = f"record {number} is damaged, though it was good before"
+                        raise LogCorrupt(part.path, number, why, seq - 1)
                     yield line
         seqs = [seq for seq in seqs if seq > here[-1]]
 
@@ -96,7 +97,11 @@ def read_log(
         shared = origin(file.readline())
     if shared is not None:
         last = shared[1] if upto is None else min(shared[1], upto)
-        parts = read_log(directory.parent / shared[0], replay, outlines=outlines, upto=last)
+        try:
+            parts = read_log(directory.parent / shared[0], replay, outlines=outlines, upto=last)
+        except FileNotFoundError as error:
+            why = f"the first {shared[1]} events are those of conversation {shared[0]}, which is not there"
+            raise LogCorrupt(path, 1, why, 0) from error
     own = Part(path, shared[1] if shared else 0, array("Q"))
     read_on(own, replay, outlines=outlines, upto=upto)
     return [*parts, own]
@@ -105,19 +110,22 @@ def read_log(
 def read_on(part: Part, replay: Callable[[Event], None], *, outlines: bool = False, upto: int | None = None) -> None:
     """Read the rest of a file after a part of it, and extend the part to it; otherwise like `read_log`."""
     read, ends = skim if outlines else decode, part.ends
+    if upto is not None and part.last >= upto:
+        return
     with part.path.open("rb", buffering=BUFFER) as file:
         end = file.seek(ends[-1] if ends else 0)
         for batch in scan(file, part.path, part.last, len(ends)):
             for line in batch:
-                if upto is not None and part.last >= upto:
-                    return
                 try:
                     event = read(line)
                 except (ValueError, UnicodeDecodeError) as error:
-                    raise LogCorrupt(part.path, len(ends) + 1, f"not an event of this schema ({error})") from error
+                    why = f"not an event of this schema ({error})"
+                    raise LogCorrupt(part.path, len(ends) + 1, why, part.last) from error
                 replay(event)
                 end += len(line)
                 ends.append(end)
+                if part.last == upto:
+                    return  # what comes next may be damaged
 
 
 class _Origin(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -9,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import LogError
 from ..events import Event, MessageEvent
-from ..listing import Filter, Row, from_micros
+from ..listing import DAMAGED, Filter, Row, from_micros
 from ..specs.content import plain
 from ..specs.llm import named
 from ..state import State, apply
-from .reading import read_log
+from .damage import check_end
+from .lineage import DELETED
+from .memos import MEMO
+from .reading import EVENTS, read_log
+from .snapshots import SNAPSHOT
 
 TITLE = 200
 """Maximum number of characters of a title."""
@@ -82,18 +88,41 @@ def row_of_columns(columns: Sequence[Any]) -> Row:
 
 
 def read_row(directory: Path, updated: datetime, size: int) -> Row:
-    """Return the row of a log with the size and time of its last check; for a thread, since it blocks."""
+    """Return the row of a log with the size and time of its last check; for a thread, since it blocks.
+
+    That of a damaged log has what its events before the damage say.
+    """
     state = State()
 
     def replay(event: Event) -> None:
         nonlocal state
         state = apply(state, event)
 
-    try:
-        read_log(directory, replay, outlines=True)
-    except (LogError, OSError):
+    damaged = True
+    with suppress(LogError, OSError):
+        check_end(directory, read_log(directory, replay, outlines=True))
+        damaged = False
+    if damaged and state.created is None:
         return Row(id=directory.name, updated=updated, bytes=size)
-    return row_of(directory.name, updated, size, state, "" if state.ledger.title else read_task(directory))
+    row = row_of(directory.name, updated, size, state, "" if state.ledger.title else read_task(directory))
+    return replace(row, status=DAMAGED) if damaged else row
+
+
+def measure(log: str) -> tuple[int, int] | None:
+    """Return a log's modification time (microseconds) and size. None if it does not exist, is empty, or was deleted.
+
+    A log that was emptied, as a cache beside it shows, counts as one byte: it is damaged.
+    """
+    try:
+        found = os.stat(log)
+    except OSError:
+        return None
+    directory, size = log[: -len(EVENTS)], found.st_size
+    if os.access(f"{directory}{DELETED}", os.F_OK):
+        return None
+    if not size and not any(os.access(f"{directory}{cache}", os.F_OK) for cache in (MEMO, SNAPSHOT)):
+        return None
+    return found.st_mtime_ns // 1000, size or 1
 
 
 class _Said(Exception):

@@ -28,6 +28,7 @@ from ..snapshot import snapshot
 from ..specs import Durability
 from ..state import State
 from .catalogue import Catalogue
+from .damage import check_end
 from .disk import Disk, keep_private, make_directories, write_probe
 from .history import FileHistory, FileListing
 from .journal import FileJournal, Rest, clear, kept, settle
@@ -361,6 +362,7 @@ def _read(directory: Path, replay: Callable[[Event], None], recall: Callable[[St
         read_on(parts[-1], replay, outlines=True)
     else:
         parts = read_log(directory, replay, outlines=True)
+        check_end(directory, parts)
     if not parts[-1].ends:
         raise ConversationMissing(directory.name)
     settle(path, parts[-1].ends[-1])
@@ -378,7 +380,9 @@ def read_conversation(directory: Path, upto: int | None = None) -> list[Event]:
     """
     events: list[Event] = []
     try:
-        read_log(directory, events.append, upto=upto)
+        parts = read_log(directory, events.append, upto=upto)
+        if upto is None:
+            check_end(directory, parts)
     except FileNotFoundError as error:
         raise ConversationMissing(directory.name) from error
     return events

@@ -1,0 +1,66 @@
+"""Damage of a whole log: events that its memo knows and that it lacks, and content that is no log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import ConversationMissing, LogCorrupt, LogError
+from .framing import scan
+from .memos import MEMO, known_seq
+from .reading import EVENTS, Part
+from .snapshots import SNAPSHOT, read_snapshot
+
+_START = b'{"i":1,"n":'
+
+
+def durable_seq(directory: Path) -> tuple[int, str]:
+    """Return the last seq that a cache beside a log says was durable, and the cache's name; (0, "") if there is none.
+
+    Both caches are written after the log was synced, so a crash cannot leave them ahead of it. For a thread.
+    """
+    snapshot = read_snapshot(directory)
+    return max((known_seq(directory), MEMO), (0 if snapshot is None else snapshot.seq, SNAPSHOT), (0, ""))
+
+
+def check_end(directory: Path, parts: Sequence[Part]) -> None:
+    """Check a log that was read to its end; for a thread.
+
+    Raises `LogCorrupt` if it lacks events that were durable, or never was a log.
+    """
+    last, own = parts[-1].last, parts[-1]
+    if not last and isinstance(error := error_of_empty(directory), LogCorrupt):
+        raise error
+    if (lack := lost_after(directory, last)) is not None:
+        raise LogCorrupt(own.path, len(own.ends) + 1, lack, last)
+
+
+def lost_after(directory: Path, last: int) -> str | None:
+    """Return the reason why a log that ends with event `last` is damaged; None if it is not. For a thread."""
+    seq, cache = durable_seq(directory)
+    if seq <= last:
+        return None
+    return f"the log ends with event {last}, though {cache} says that event {seq} was durable"
+
+
+def error_of_empty(directory: Path) -> LogError:
+    """Return the error of a log without a whole batch: `LogCorrupt` if it had one, or never was a log.
+
+    `ConversationMissing` if its creation was interrupted. Raises `FileNotFoundError`. For a thread.
+    """
+    path = directory / EVENTS
+    try:
+        with path.open("rb") as file:
+            if is_foreign(file.read(len(_START))):
+                return LogCorrupt(path, 1, "it does not begin as a log does", 0)
+            file.seek(0)
+            next(scan(file, path), None)
+    except LogCorrupt as corrupt:
+        return corrupt
+    lack = lost_after(directory, 0)
+    return ConversationMissing(directory.name) if lack is None else LogCorrupt(path, 1, lack, 0)
+
+
+def is_foreign(head: bytes) -> bool:
+    """Return whether no crash can have left this beginning of a log: a crash leaves what was written, or NULs."""
+    return any(byte not in (wanted, 0) for byte, wanted in zip(head, _START, strict=False))
