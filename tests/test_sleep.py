@@ -23,8 +23,10 @@ from agentrt.host.host import Host
 from agentrt.specs import AlwaysConfirm, Durability
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
+from agentrt.storage.memos import MEMO
 from agentrt.storage.pages import parts_of
 from agentrt.storage.reading import Part
+from agentrt.storage.snapshots import SNAPSHOT
 from agentrt.testing import ScriptedLLM, call, finish, say
 from tests.stores import directory
 
@@ -165,7 +167,9 @@ async def test_after_a_death_under_weaker_durability_a_new_epoch_begins(tmp_path
             await conversation.send_message("hello")
             cursor = conversation.cursor
             left = (store / "conversations/c/events.jsonl").read_bytes()
-    (store / "conversations/c/events.jsonl").write_bytes(left)  # as a process leaves it that was killed here
+    for cache in (SNAPSHOT, MEMO):  # written when it was left, which a process that is killed does not do
+        (store / "conversations/c" / cache).unlink(missing_ok=True)
+    (store / "conversations/c/events.jsonl").write_bytes(left)
     async with Runtime(store, client=ScriptedLLM([])) as runtime:
         async with Conversation(id="c", runtime=runtime) as conversation:
             assert (conversation.cursor.epoch, conversation.state.durability) == (1, Durability.COMMIT)
