@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -49,6 +51,31 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_function_a_tool_and_a_list_are_loaded(module: str) -> None:
     assert [kind.name for kind in own_tools([f"{module}:forecast", f"{module}:celsius"])] == ["forecast", "celsius"]
     assert [kind.name for kind in own_tools([f"{module}:both"])] == ["forecast", "celsius"]
+
+
+def test_a_file_beside_a_tool_is_not_imported_in_place_of_a_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The directory may be a workspace, and an agent may write `litellm.py` there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    name = f"own_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(WEATHER)
+    assert [kind.name for kind in own_tools([f"{name}:forecast"])] == ["forecast"]
+    assert sys.path[-1] == str(tmp_path)
+    assert str(tmp_path) not in sys.path[:-1]
+
+
+@pytest.mark.parametrize("options", [(), ("-P",)])
+def test_a_library_is_not_imported_from_the_directory_where_it_is_started(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    command = [sys.executable, *options, "-m", "agentrt", "models", "--help"]
+    for name in ("litellm", "prompt_toolkit", "rich"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w')")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment(tmp_path), check=False)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()
 
 
 def test_what_a_package_offers_is_loaded_by_its_name(module: str, tmp_path: Path) -> None:

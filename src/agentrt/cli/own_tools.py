@@ -62,13 +62,22 @@ def _loaded(given: str) -> tuple[ToolType, ...]:
 
 
 def _imported(point: EntryPoint, given: str = "") -> Any:
-    """Return the object that an entry point names, including one in a module of this directory."""
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-        importlib.invalidate_caches()
+    """Return the object that an entry point names, including, if it was `given`, one in a module of this directory.
+
+    The directory may be a workspace. So it stays on the path of modules for the imports of this module's functions, but
+    after all others: a file of the workspace is not imported in place of a library that is loaded later.
+    """
+    here, before = str(Path.cwd()), list(sys.path)
     try:
-        return point.load()
+        if given and here not in sys.path:
+            sys.path.insert(0, here)
+            importlib.invalidate_caches()
+        try:
+            return point.load()
+        finally:
+            if here not in before and here in sys.path:
+                sys.path.remove(here)
+                sys.path.append(here)
     except (Exception, SystemExit) as error:  # of code of its own
         why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise ConfigurationError(f"--tools {given or point.name}: cannot be loaded: {why}") from error
