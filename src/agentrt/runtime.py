@@ -25,12 +25,11 @@ from .errors import ConfigurationError, EventRefused
 from .events import ConversationCreated, Event, SecretsChanged, Source
 from .hooks import HookFunction
 from .host import Hosts
-from .host.beginning import keeping, kept, released_on_error
+from .host.beginning import keeping, kept, pinned, released_on_error
 from .host.children import children_of
 from .host.consolidating import Consolidations
 from .host.earlier import of_storage
 from .host.implementations import Implementations
-from .host.pinning import pinned
 from .host.profiles import Models, saved_in
 from .ids import new_id
 from .llm import LimitedClient, ModelsClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient

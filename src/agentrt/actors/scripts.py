@@ -18,8 +18,7 @@ from ..errors import ToolError
 from ..security.paths import SCRATCH, within
 from ..specs import DockerWorkspace, Workspace
 from ..specs.effects import Effects, FileText
-from ..workspaces.ends import end_of
-from ..workspaces.reached import ReachedFiles
+from ..workspaces.reached import ReachedFiles, end_of
 
 MOST_SCRIPTS = 64
 """Maximum number of files of one action that are examined in a round."""

@@ -24,8 +24,7 @@ from ..mcp.connections import Connections, Whose
 from ..mcp.definitions import definitions
 from ..mcp.login import Redirected
 from ..mcp.mentions import prompt_in, resources_in
-from ..mcp.pinning import ToolPins
-from ..mcp.programs import CHANGED, CHANGED_OFFER, started_safely
+from ..mcp.pinning import CHANGED, CHANGED_OFFER, ToolPins, started_safely
 from ..mcp.results import read_of, said_by
 from ..mcp.status import LoginAddress, ServerList, ServerStatus, status_of
 from ..pins import changed

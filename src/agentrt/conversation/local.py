@@ -42,8 +42,8 @@ from ..deltas import Delta
 from ..errors import AgentrtError, ConfigurationError
 from ..events import Cursor, Event, MessageEvent, RunRequested, TitleChanged
 from ..host import Guest, Opening
+from ..host.beginning import pinned
 from ..host.kept import kept_files
-from ..host.pinning import pinned
 from ..ids import new_id
 from ..mcp.asking import ServerAnswer, ServerQuestion
 from ..runtime import Runtime

@@ -1,4 +1,4 @@
-"""The beginning of a conversation in memory: its journal, and the event that logs its agent's resolved context."""
+"""The beginning of a conversation in memory: its journal, the event with its agent's context, and pins of programs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
+import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
 from ..actors.veil import Veil
 from ..context.resolving import Resolved
 from ..events import Event
+from ..hooks.pinning import pinned as pinned_hooks
+from ..mcp.pinning import pinned as pinned_servers
 from ..protocols import Journal
 from ..secrets import SecretRegistry
-from ..specs import BlobReference
+from ..specs import Agent, BlobReference
 from ..storing import Storage
 
 Keep: TypeAlias = Callable[[bytes, str, str], Awaitable[BlobReference]]
@@ -52,3 +55,19 @@ async def kept(told: Resolved, keep: Keep, cause: str) -> tuple[Event, ...]:
         blob = await keep(msgspec.json.encode(told.texts), "skills", "application/json")
         event = replace(event, texts=(*event.texts, blob))
     return (event,)
+
+
+async def pinned(agent: Agent, workspace: str) -> Agent:
+    """Return an agent with the programs of its hooks and MCP servers pinned as they are in the workspace now.
+
+    So only a person changes what is run without a question.
+    """
+    if agent.mcp_servers:
+        servers = await anyio.to_thread.run_sync(pinned_servers, agent.mcp_servers, workspace)
+        agent = replace(agent, mcp_servers=servers)
+    if agent.hooks:
+        agent = replace(agent, hooks=await anyio.to_thread.run_sync(pinned_hooks, agent.hooks, workspace))
+    if any(other.hooks or other.mcp_servers for other in agent.agents.values()):
+        agents = {name: await pinned(other, workspace) for name, other in agent.agents.items()}
+        agent = replace(agent, agents=agents)
+    return agent

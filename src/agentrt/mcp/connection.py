@@ -18,7 +18,7 @@ from ..specs.mcp import MCPServer
 from .answering import Answers, Call, Caller
 from .causes import LONGEST, cause_of, is_invalid
 from .listed import Listed, listed, tools_of
-from .programs import CHANGED
+from .pinning import CHANGED
 from .transports import Tell, Transport, transport_of
 
 if TYPE_CHECKING:

@@ -1,22 +1,31 @@
-"""`ToolPins`: digests of the tools of servers as they were first seen, for each owner.
+"""Pins of MCP servers: digests of their tools and of their programs, from when a person came to trust them.
 
-A server may change a tool after a person has come to trust it: a "rug pull".
+`ToolPins` has the tools of servers as they were first seen, for each owner. A server may change a tool later: a "rug
+pull". `pinned` has the programs of servers in the workspace as they were when a conversation began: the agent can write
+there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import ConfigurationError
+from ..pins import ABSENT, pins_of_program
 from ..specs import ToolDefinition
 from ..specs.mcp import MCPServer
 from ..storing import Shelf, replaced
 from .definitions import digest
 
 KIND = "mcp-tools"
+
+CHANGED = "is not as it was when the conversation began: begin another conversation to run it as it is now"
+CHANGED_OFFER = "is not as it was when a person agreed to run it: agree to it again"
+"""Why a server is not started, after the path of a file."""
 
 
 class _Seen(msgspec.Struct):
@@ -64,3 +73,27 @@ class ToolPins:
         except msgspec.DecodeError as error:
             where = self._shelf.where(KIND, self._name(name, server))
             raise ConfigurationError(f"what its tools said before cannot be read: delete {where}") from error
+
+
+def pinned(servers: Mapping[str, MCPServer], workspace: str) -> dict[str, MCPServer]:
+    """Return the servers, each with pins of the workspace files that its command runs, whoever has named it: the agent
+    can write these files. A server of a project or a plugin keeps the pins that a person agreed to. For a thread.
+    """
+    return {name: server if server.pinned else _pinned(server, workspace) for name, server in servers.items()}
+
+
+def _pinned(server: MCPServer, workspace: str) -> MCPServer:
+    if server.way != "stdio":
+        return server
+    cwd = os.path.join(os.getcwd(), server.cwd) if server.shared else server.cwd
+    path = server.env.get("PATH", os.environ.get("PATH", os.defpath))
+    return replace(server, pinned=tuple(pins_of_program(server.command, server.args, workspace, cwd, path)))
+
+
+def started_safely(server: MCPServer) -> MCPServer:
+    """Return a server so that a Python module outside of the workspace imports nothing that is in it: `python -m` looks
+    into its directory first. A server of which a part is in the workspace stays as it is.
+    """
+    if not server.pinned or any(digest != ABSENT for _, digest in server.pinned):
+        return server
+    return replace(server, env={"PYTHONSAFEPATH": "1", **server.env})
