@@ -171,7 +171,10 @@ class History(Protocol):
         ...
 
     async def last_word(self) -> LastWord | None:
-        """Return the last event that began, stopped or changed a run from outside; None also if it is far back."""
+        """Return the last event that began, stopped or changed a run from outside.
+
+        The pause that a recovery logs does not count if the conversation was stopped already.
+        """
         ...
 
     async def task(self) -> str:

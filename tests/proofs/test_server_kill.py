@@ -10,12 +10,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from agentrt.events import ActionEvent, ObservationEvent, PauseEvent
+from agentrt.events import ActionEvent, ObservationEvent, PauseEvent, RunRequested
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, call, finish
 from agentrt.testing.turns import Turn
 from tests.cli.test_serve import agentrt_serve, ready
 
+from .killing import killed_after
 from .waiting import eventually
 
 pytestmark = pytest.mark.proof
@@ -28,6 +29,10 @@ def script(body: dict[str, Any]) -> Turn:
     """Some steps that each think, then the end."""
     taken = sum(message["role"] == "assistant" for message in body["messages"])
     return call("think", thought=f"Step {taken}.") if taken < STEPS else finish("Done.")
+
+
+MOMENTS = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+"""Seconds after which a server that resumes is killed: the first of these are before it has opened a conversation."""
 
 
 async def statuses(session: aiohttp.ClientSession, url: str) -> dict[str, str]:
@@ -79,3 +84,33 @@ async def test_what_ran_when_it_was_killed(tmp_path: Path, resume: bool) -> None
         if resume:
             assert set(asked) == set(results)
             assert sum(isinstance(event, PauseEvent) for event in events) <= 1
+
+
+async def test_servers_that_are_killed_while_they_resume_strand_nobody(tmp_path: Path) -> None:
+    async with ScriptedProvider(script, pace=0.02) as provider, aiohttp.ClientSession() as session:
+        model = ("--model", "openai/scripted", "--base-url", provider.base_url, "--log-level", "warning")
+        names = {f"c{number}" for number in range(MANY)}
+        async with agentrt_serve(tmp_path, *model, OPENAI_API_KEY="none") as server:
+            await ready(session, server)
+            for name in names:
+                async with session.post(f"{server.url}/conversations", json={"id": name, "message": "Begin"}) as answer:
+                    assert answer.status == 201, await answer.text()
+            await eventually(lambda: len(provider.requests) >= MANY, "all are at work", 30)
+            await killed_after(server.process, 0.0)
+        left = set[str]()
+        for moment in MOMENTS:
+            async with agentrt_serve(tmp_path, *model, "--resume-running", OPENAI_API_KEY="none") as server:
+                await killed_after(server.process, moment)
+            for name in names:
+                events = read_conversation(tmp_path / "store" / "conversations" / name)
+                words = [event for event in events if isinstance(event, PauseEvent | RunRequested)]
+                left |= {name} if isinstance(words[-1], PauseEvent) else set()
+        assert left, "some were killed between their recovery and their run"
+        async with agentrt_serve(tmp_path, *model, "--resume-running", OPENAI_API_KEY="none") as server:
+            await ready(session, server)
+
+            async def over() -> bool:
+                return set((await statuses(session, server.url)).values()) == {"finished"}
+
+            await eventually(over, f"all have finished, also the {len(left)} that were left paused once", 60)
+            assert await server.stop() == 0

@@ -9,7 +9,7 @@ import pytest
 
 from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, Runtime, State, Tool, tool
 from agentrt.context.replies import ModelReply
-from agentrt.controls import Fork, Forked, Interrupt, Pause, Rename, SendMessage
+from agentrt.controls import AnyControl, Fork, Forked, Interrupt, Pause, Rename, SendMessage, StartRun
 from agentrt.errors import ConfigurationError, ConversationMissing, LimitReached, LogCorrupt
 from agentrt.host import Opening
 from agentrt.listing import Row
@@ -18,8 +18,10 @@ from agentrt.server import ServerSettings
 from agentrt.server.hosting import Hosting
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.server.problems import Refusal
+from agentrt.specs import AnyLLM
 from agentrt.specs.quota import Quota
 from agentrt.testing import ScriptedLLM, call, finish
+from tests.crashed import crashed
 from tests.proofs.waiting import eventually
 from tests.steering import HeldModel
 
@@ -32,7 +34,7 @@ BOB = Principal("bob", frozenset({Scope.OBSERVE, Scope.STEER}))
 async def hosting(directory: Path, model: ModelClient | None = None, **settings: object) -> AsyncIterator[Hosting]:
     """The conversations of a server on a store in `directory`."""
     workspaces = directory / "workspaces"
-    workspaces.mkdir(exist_ok=True)
+    workspaces.mkdir(parents=True, exist_ok=True)
     asked = ServerSettings(workspaces=(workspaces,), **settings)  # type: ignore[arg-type]
     async with (
         Runtime(directory / "store", client=model or ScriptedLLM([])) as runtime,
@@ -180,6 +182,87 @@ async def test_what_a_stop_paused_goes_on_if_told_so(tmp_path: Path, resume: boo
             assert state.status is ExecutionStatus.FINISHED
         found = {row.id: row.status for row in await conversations.page(ADA)}
         assert found == {"stopped": "finished" if resume else "paused", "paused": "paused", "idle": "idle"}
+
+
+class Unprepared(HeldModel):
+    """A model whose client is still being loaded, which a run waits for."""
+
+    def __init__(self) -> None:
+        super().__init__([finish("Done.")])
+        self.asked, self.loaded = anyio.Event(), anyio.Event()
+
+    async def prepare(self, llm: AnyLLM) -> None:
+        self.asked.set()
+        await self.loaded.wait()
+
+
+async def killed_at_work(directory: Path, *controls: AnyControl) -> Path:
+    """A store whose server was killed while a conversation waited for its model, after more controls."""
+    model = HeldModel([finish("Done.")])
+    async with hosting(directory / "first", model) as conversations:
+        await conversations.create(AGENT, ADA, conversation_id="a")
+        await conversations.do("a", SendMessage(content="Go", run=True), ADA)
+        await model.calling()
+        for control in controls:
+            await conversations.do("a", control, ADA)
+        crashed(directory / "first" / "store", directory / "killed" / "store")
+    return directory / "killed"
+
+
+async def killed_again(directory: Path, name: str = "again") -> Path:
+    """The store after its next server was killed, too, while it resumed what had been running."""
+    model = Unprepared()
+    async with hosting(directory, model, resume_running=True) as conversations, anyio.create_task_group() as tasks:
+        tasks.start_soon(conversations.recover)
+        with anyio.fail_after(10):
+            await model.asked.wait()
+        crashed(directory / "store", directory / name / "store")
+        tasks.cancel_scope.cancel()
+    return directory / name
+
+
+async def resumed(directory: Path) -> ExecutionStatus:
+    """The status of the conversation after a start with `resume_running`, once nothing runs."""
+    model = ScriptedLLM([finish("Done.")])
+    async with hosting(directory, model, resume_running=True) as conversations:
+        await conversations.recover()
+        return (await at_rest(await conversations.get("a", ADA))).status
+
+
+async def test_what_was_killed_while_it_was_resumed_is_resumed_again(tmp_path: Path) -> None:
+    place = await killed_at_work(tmp_path)
+    for name in ("again", "and-again"):
+        place = await killed_again(place, name)
+    (row,) = await Runtime(place / "store", client=ScriptedLLM([])).store.listing.page()
+    assert row.status == "paused", "the pause of the recovery is the last that its log says"
+    assert await resumed(place) is ExecutionStatus.FINISHED
+
+
+@pytest.mark.parametrize("word", [Pause(), Interrupt()])
+async def test_what_a_person_stopped_stays_so_however_often_its_server_dies(tmp_path: Path, word: AnyControl) -> None:
+    """The recovery closes the call that was still in flight, and also logs a pause."""
+    place = await killed_at_work(tmp_path, word)
+    async with hosting(place) as conversations:
+        await conversations.get("a", ADA)
+        crashed(place / "store", place / "again" / "store")
+    assert await resumed(place / "again") is ExecutionStatus.PAUSED
+
+
+@pytest.mark.parametrize("drained", [True, False])
+async def test_what_is_only_about_to_run_when_the_server_stops_goes_on_after_it(tmp_path: Path, drained: bool) -> None:
+    model = Unprepared()
+    async with hosting(tmp_path, model) as conversations, anyio.create_task_group() as tasks:
+        await conversations.create(AGENT, ADA, conversation_id="a")
+        await conversations.do("a", SendMessage(content="Go"), ADA)
+        tasks.start_soon(conversations.do, "a", StartRun(), ADA)
+        with anyio.fail_after(10):
+            await model.asked.wait()
+        if drained:
+            await conversations.drain(0.0)
+        model.loaded.set()
+        with anyio.fail_after(10):
+            await model.calling()
+    assert await resumed(tmp_path) is ExecutionStatus.FINISHED
 
 
 async def test_one_that_is_at_work_elsewhere_is_left_alone(tmp_path: Path) -> None:

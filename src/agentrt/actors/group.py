@@ -213,11 +213,15 @@ class ConversationGroup:
     async def settle(self, reason: str) -> None:
         """Begin nothing new, and wait for the end of what is under way. Return at once if the log has failed."""
         try:
-            if self.feed.state.status is ExecutionStatus.RUNNING:
-                await self.log.append(PauseEvent(source="environment", reason=reason))
+            await self.pause(reason)
             await self.log.wait_for(lambda state: state.at_rest or not state.in_flight)
         except (ActorError, LogError):
             return
+
+    async def pause(self, reason: str) -> None:
+        """Begin nothing new, on behalf of the runtime. Raise `LogError` or `ActorError`."""
+        if self.feed.state.status is ExecutionStatus.RUNNING:
+            await self.log.append(PauseEvent(source="environment", reason=reason))
 
     async def begin(self) -> None:
         """Append the first batch: that of a new conversation, or events that close what a dead process left open."""

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ..errors import ConversationBusy, EventRefused
 from ..events import (
+    DIED_REASON,
     ActionEvent,
     AgentErrorEvent,
     BudgetReserved,
@@ -240,7 +241,7 @@ def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
     if ends := [command for command in decide(state) if isinstance(command, End)]:
         events += beginning(ends[0])  # the end itself was cut off
     elif state.status is ExecutionStatus.RUNNING or state.in_flight:
-        events.append(PauseEvent(source="environment", reason="the process died"))
+        events.append(PauseEvent(source="environment", reason=DIED_REASON))
     return tuple(events)
 
 

@@ -137,6 +137,10 @@ class SecretsChanged(Event, frozen=True, kw_only=True):
     """The values that this change ended, encrypted: another process masks them, too."""
 
 
+DIED_REASON = "the process died"
+"""The reason of the pause that the recovery after a crash logs. It is a part of the log format: a server goes by it."""
+
+
 class PauseEvent(Event, frozen=True, kw_only=True):
     """Nothing new begins from here on; running work may finish."""
 

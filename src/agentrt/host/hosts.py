@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypeAlias
@@ -14,7 +14,7 @@ import psutil
 from anyio.abc import TaskGroup
 
 from ..actors.group import ConversationGroup
-from ..errors import ConfigurationError, LogFailed
+from ..errors import ActorError, ConfigurationError, LogError, LogFailed
 from ..secrets import SecretRegistry
 from ..state import State
 from ..storing import Storage
@@ -162,6 +162,13 @@ class Hosts:
                     if host.group is not None and not host.delegated:
                         tasks.start_soon(host.group.settle, reason)
 
+    async def pause(self, reason: str) -> None:
+        """Pause everything that runs, without waiting for what is under way. A child rests with its parent."""
+        async with anyio.create_task_group() as tasks:
+            for host in self:
+                if host.group is not None and not host.delegated:
+                    tasks.start_soon(_pause, host.group, reason)
+
     async def _close(self, host: Host) -> None:
         try:
             await host.close()
@@ -178,3 +185,8 @@ class Hosts:
                     await host.tire(idle, ENDED_SECONDS, short=short)
                 except Exception:  # one conversation must not keep the others awake
                     _log.exception("conversation %s could not be let sleep", host.name)
+
+
+async def _pause(group: ConversationGroup, reason: str) -> None:
+    with suppress(ActorError, LogError):  # it has failed: nothing of it runs
+        await group.pause(reason)

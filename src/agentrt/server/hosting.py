@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..controls import AnyControl, Fork, Forked, Interrupt, Pause, Reply
 from ..conversation import Conversation
 from ..errors import AgentrtError, ConfigurationError, ConversationMissing, LogCorrupt, LogLocked
-from ..events import PauseEvent
+from ..events import DIED_REASON, PauseEvent
 from ..ids import new_id
 from ..listing import CRASHED, Filter, Mark, Row
 from ..runtime import Runtime
@@ -34,6 +34,14 @@ RESUMED_AT_ONCE = 16
 
 STOPPED = "the server was stopped"
 """The pause reason of conversations that run when the server stops."""
+
+PAUSE_SECONDS = 5.0
+"""Maximum number of seconds to write the pauses of a stop."""
+
+_RESUMED = (STOPPED, DIED_REASON)
+"""The reasons of the pauses that `resume_running` ends. The second one stays if a server was killed after it had closed
+what its killed predecessor left open, and before the run began again.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -91,6 +99,9 @@ class Hosting:
         self._tasks.cancel_scope.cancel()
         await self._tasks.__aexit__(None, None, None)
         with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(PAUSE_SECONDS):
+                # what began since the drain: closing would interrupt it like a person, and then it never goes on
+                await self.runtime.hosts.pause(STOPPED)
             async with anyio.create_task_group() as closing:
                 for name, hosted in self._hosted.items():
                     closing.start_soon(self._close, name, hosted)
@@ -106,14 +117,15 @@ class Hosting:
     async def recover(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Open the conversations that were running when their process died, which closes their unfinished work.
 
-        With `resume_running`, continue them, and those that a server paused when it stopped. `task_status` is told
-        once the list of these is known, so that a request that opens one of them later does not prevent its recovery.
+        With `resume_running`, continue them, and those that a stop or a death of the process had paused. `task_status`
+        is told once the list of these is known, so that a request that opens one of them later does not prevent its
+        recovery.
         """
         running = await self.runtime.store.listing.page(1 << 30, None, Filter(CRASHED), self._live)
         # a delegated conversation is opened and continued by the one that delegated it
         names = [row.id for row in running if row.delegated_by is None or not self.settings.resume_running]
         if self.settings.resume_running:
-            names += await self._stopped()
+            names += await self._paused()
         task_status.started()
         limiter = anyio.CapacityLimiter(RESUMED_AT_ONCE)
         async with anyio.create_task_group() as tasks:
@@ -134,12 +146,12 @@ class Hosting:
             except Exception:  # concerns one conversation; the others continue
                 _log.exception("conversation %s does not go on", name)
 
-    async def _stopped(self) -> list[str]:
-        """Return the conversations that a server paused when it stopped, without delegated ones."""
+    async def _paused(self) -> list[str]:
+        """Return the conversations that only the end of a process paused, without delegated ones."""
         store, names = self.runtime.store, list[str]()
         for row in await store.listing.page(1 << 30, None, Filter("paused")):
             last = await store.history(row.id).last_word() if row.delegated_by is None else None
-            if isinstance(last, PauseEvent) and last.source == "environment" and last.reason == STOPPED:
+            if isinstance(last, PauseEvent) and last.source == "environment" and last.reason in _RESUMED:
                 names.append(row.id)
         return names
 
