@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -305,3 +307,21 @@ def test_a_hook_can_ask_where_no_policy_does() -> None:
     (due,) = decide(then(state, hooked(HookEvent.BEFORE_TOOL, "a", "ask")))
     assert isinstance(due, RequestConfirmation)
     assert due.reasons == (("a", "hook"),)
+
+
+@pytest.mark.parametrize("pattern", ["git * *", "*a*a*a*a*b", "* * * * x"])
+def test_a_pattern_that_allows_takes_linear_time(pattern: str) -> None:
+    rule, text = PermissionRule("allow", "terminal", pattern, "command"), "git a " + "a " * 30_000 + ";"
+    begun = time.process_time()
+    assert not runs(rule, text)
+    assert time.process_time() - begun < 0.5  # quadratic time would be minutes
+
+
+@given(st.text("ab;*?[]", max_size=9), st.text("aab;*", max_size=9))
+def test_a_pattern_that_allows_matches_what_its_stars_say(pattern: str, text: str) -> None:
+    one = r"[^;&|<>$`\n(){}\\]*"
+    kinds = {"*": one, "?": one[:-1]}
+    pieces = re.split(r"(\[.\]|\*|\?)", pattern)
+    plain = [kinds.get(p) or re.escape(p[1] if len(p) == 3 and p[0] == "[" else p) for p in pieces]
+    expected = pattern == "*" or re.fullmatch("".join(plain), text, re.DOTALL) is not None
+    assert runs(PermissionRule("allow", "terminal", pattern, "command"), text) is expected

@@ -175,7 +175,15 @@ def _arguments(action: ActionEvent) -> dict[str, object]:
 def _pattern(pattern: str, *, one_command: bool) -> re.Pattern[str]:
     if not one_command:
         return re.compile(translate(pattern))
-    parts = re.split(r"(\[.\]|\*|\?)", pattern)
-    kinds = {"*": _ONE_COMMAND, "?": _ONE_COMMAND[:-1]}
-    made = (kinds.get(part) or re.escape(part[1] if len(part) == 3 and part[0] == "[" else part) for part in parts)
-    return re.compile("".join(made) + r"\Z", re.DOTALL)
+    parts = [""]
+    for piece in re.split(r"(\[.\]|\*|\?)", pattern):
+        if piece == "*":
+            parts.append("")
+        elif piece == "?":
+            parts[-1] += _ONE_COMMAND[:-1]
+        else:
+            parts[-1] += re.escape(piece[1] if len(piece) == 3 and piece[0] == "[" else piece)
+    first, *middle = parts
+    last = _ONE_COMMAND + middle.pop() if middle else ""
+    # a part in the middle is matched where it comes first and nowhere else: so the time is linear in the text
+    return re.compile(first + "".join(f"(?>{_ONE_COMMAND}?{part})" for part in middle) + last + r"\Z", re.DOTALL)
