@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agentrt import (
     LLM,
@@ -26,11 +27,15 @@ from agentrt import (
 )
 from agentrt.actors.scripts import MAX_SCRIPT
 from agentrt.events import ActionEvent, ActionRevised, AgentErrorEvent, ObservationEvent, RiskAssessed
-from agentrt.specs import LocalWorkspace, Tool
+from agentrt.protocols import Observation, ToolContext
+from agentrt.specs import LocalWorkspace, Tool, Workspace
 from agentrt.specs.content import plain
+from agentrt.specs.effects import Effects
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, calls, say
+from agentrt.tools import ToolType
 from tests.security.corpus import written
+from tests.security.test_budget import GROWING
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"), Tool("file_editor")), confirmation=ConfirmRisky())
 BAD = "rm -rf ~/Documents\n"
@@ -44,6 +49,18 @@ async def rated(folder: Path, *commands: str) -> tuple[SecurityRisk, ExecutionSt
         await conversation.send_message("go")
         events = [event async for event in conversation.run()]
         return [e for e in events if isinstance(e, RiskAssessed)][-1].risk, conversation.state.status
+
+
+class Write(msgspec.Struct, frozen=True):
+    number: int
+
+
+class Writer:
+    async def __call__(self, action: Write, context: ToolContext) -> Observation:
+        return Observation()
+
+    async def aclose(self) -> None:
+        return None
 
 
 @pytest.fixture
@@ -332,3 +349,29 @@ async def test_what_is_no_text_or_too_long_is_not_read(workspace: Path) -> None:
     (workspace / "program").write_bytes(b"\x7fELF\xff\xfe")
     (workspace / "long.sh").write_text("true\n" * MAX_SCRIPT)
     assert (await rated(workspace, "./program; bash long.sh"))[0] is SecurityRisk.LOW
+
+
+async def test_a_command_that_expands_without_end_is_asked_about_while_the_server_goes_on(workspace: Path) -> None:
+    risk, status = await rated(workspace, GROWING["assignments"])
+    assert (risk, status) == (SecurityRisk.UNKNOWN, ExecutionStatus.WAITING_FOR_CONFIRMATION)
+
+
+async def test_each_call_of_a_reply_is_examined_once_for_all_that_come_after_it(workspace: Path) -> None:
+    count = 40
+    examined = dict.fromkeys(range(count), 0)
+
+    def effects(call: Write, workspace: Workspace) -> Effects:
+        examined[call.number] += 1
+        return Effects(runs=(f"echo {call.number} > {call.number}.txt",))
+
+    turn = calls(*(("write", {"number": number}) for number in range(count)))
+    kind = ToolType("write", "Writes a file.", Write, lambda params: Writer(), effects=effects)
+    client = ScriptedLLM([turn, say("Done.")])
+    agent = replace(AGENT, tools=(Tool("write"),))
+    async with Conversation(
+        agent, workspace, store=workspace.parent / "s", client=client, tools=[kind]
+    ) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        assert conversation.state.status is ExecutionStatus.FINISHED
+    assert max(examined.values()) <= 8

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from agentrt.security.budget import Budget, TooDeep
 from agentrt.security.paths import site
 from agentrt.security.shell_parser import parse
-from agentrt.security.shell_reader import MAX_DEPTH, TooDeep
+from agentrt.security.shell_reader import MAX_DEPTH
 from agentrt.security.shell_scope import Scope
 from agentrt.security.shell_text import ANY, FACT
 from agentrt.security.shell_tree import Block, Pipeline, Redirect, Script, Simple
@@ -17,7 +18,7 @@ def fields(source: str, **variables: str) -> list[str]:
     """The words of one simple command, as the shell would make them."""
     (step,) = parse(source).script.steps
     assert isinstance(step, Simple)
-    scope = Scope(site("/home/me/project", "/home/me/project"))
+    scope = Scope(site("/home/me/project", "/home/me/project"), Budget(0))
     for name, value in variables.items():
         scope.assign(name, (value,))
     found: list[str] = []
@@ -63,7 +64,7 @@ def test_words(source: str, words: list[str]) -> None:
 def test_a_default_leaves_both_values() -> None:
     (step,) = parse("${w:-y}").script.steps
     assert isinstance(step, Simple)
-    assert expand(step.words[0], Scope(site("/home/me/project", "/home/me/project")), _print_nothing) == (
+    assert expand(step.words[0], Scope(site("/home/me/project", "/home/me/project"), Budget(0)), _print_nothing) == (
         (ANY,),
         ("y",),
     )

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
+from functools import partial
 
 import anyio.to_thread
 import msgspec
@@ -17,7 +18,6 @@ from ..context.replies import BadCall
 from ..decisions import AssessRisk
 from ..events import ActionEvent, ObservationEvent, RiskAssessed
 from ..protocols import SecurityAnalyzer
-from ..security.analyzers import EnsembleAnalyzer
 from ..security.paths import normal
 from ..security.rating import Own, Rating, Scene
 from ..security.rules import scripts, written
@@ -27,8 +27,10 @@ from ..specs import SecurityRisk, Workspace
 from ..specs.agent import RULES
 from ..specs.content import sound
 from ..tools import Tools
+from .analyzers import EnsembleAnalyzer
 from .dispatcher import Perform
 from .event_log import Log
+from .rating_threads import apply_rule, in_thread
 from .scripts import Script, read_scripts, with_ends
 
 RECENT = timedelta(days=1)
@@ -48,6 +50,16 @@ _PLACING = ("ObservationEvent", "ResourceLost")
 
 _GOES = re.compile(r"\b(?:cd|pushd|popd|eval|source)\b|(?:^|[\s;&|({])\.\s")
 """Matches commands that may leave the shell in another directory, also those that would fail to."""
+
+
+class _Waiting(msgspec.Struct):
+    """What is known of an action before the one that is rated: each is examined once, not once for each after it."""
+
+    action: ActionEvent
+    goes: bool | None = None
+    """Whether it may leave the shell in another directory; None: not examined yet."""
+    written: dict[str | None, dict[str, str]] = {}
+    """The files that it writes, by the directory in which it begins."""
 
 
 class _Placed(msgspec.Struct):
@@ -71,6 +83,7 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         self._written: set[str] = set()
         """The paths that the conversation's actions wrote, up to the event `_learned`."""
         self._learned = 0
+        self._waiting: dict[str, _Waiting] = {}
 
     async def __aexit__(self, *_: object) -> None:
         return None
@@ -118,16 +131,31 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         scene = self._does(action, Scene(self._workspace, self._workspace.path, own=self._own()))
         if scene.effects is None or not scene.effects.runs:
             return scene
-        for waiting in self._log.state.branch.pending:
-            if waiting.action.id == action.id:
-                break
+        for waiting in self._before(action):
             if waiting.action.tool_name == action.tool_name:
-                effects = self._does(waiting.action, scene).effects
-                if effects is None or any(_GOES.search(source.text) for source in effects.sources):
+                if waiting.goes is None:
+                    effects = self._does(waiting.action, scene).effects
+                    waiting.goes = effects is None or any(_GOES.search(source.text) for source in effects.sources)
+                if waiting.goes:
                     return replace(scene, directory=None)
         last = await self._log.newest(lambda seen: seen.tool_name == action.tool_name and seen.type in _PLACING)
         found = msgspec.json.decode(last.details, type=_Placed | None) if isinstance(last, ObservationEvent) else None
         return replace(scene, directory=found.working_dir) if found is not None and found.working_dir else scene
+
+    def _before(self, action: ActionEvent) -> list[_Waiting]:
+        """Return the pending actions before this one."""
+        known, found = self._waiting, list[_Waiting]()
+        self._waiting = {}
+        for pending in self._log.state.branch.pending:
+            earlier = pending.action
+            waiting = known.get(earlier.id)
+            if waiting is None or waiting.action is not earlier:  # a hook may have revised it
+                waiting = _Waiting(earlier)
+            self._waiting[earlier.id] = waiting
+            if earlier.id == action.id:
+                break
+            found.append(waiting)
+        return found
 
     def _does(self, action: ActionEvent, scene: Scene) -> Scene:
         """Return the scene with what an action does. Raise `BadCall` if the action cannot run."""
@@ -140,11 +168,11 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         young enough; the marks that show whether a file has changed when the action runs; and a file whose text is
         unknown because a call before this one writes it ("" if none).
         """
-        earlier = self._written_earlier(action, scene)
+        earlier = await self._written_earlier(action, scene)
         scene = replace(scene, files={path: text for path, text in earlier.items() if settled(text)})
         marks, unwritten = dict[str, str](), ""
         for _ in range(ROUNDS):
-            wanted = scripts(action, scene)
+            wanted = await apply_rule(scripts, action, scene)
             unwritten = unwritten or min(wanted & earlier.keys(), default="")
             unread = wanted - marks.keys() - earlier.keys()
             found = await self._read(unread) if unread else {}
@@ -155,13 +183,14 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
             scene = replace(scene, files={**scene.files, **texts})
         return scene, marks, unwritten
 
-    def _written_earlier(self, action: ActionEvent, scene: Scene) -> dict[str, str]:
+    async def _written_earlier(self, action: ActionEvent, scene: Scene) -> dict[str, str]:
         """Return the files that the pending calls before this one will have written when it runs, or are writing."""
         found: dict[str, str] = {}
-        for waiting in self._log.state.branch.pending:
-            if waiting.action.id == action.id:
-                break
-            found |= written(waiting.action, self._does(waiting.action, scene))
+        for waiting in self._before(action):
+            if (files := waiting.written.get(scene.directory)) is None:
+                files = await apply_rule(written, waiting.action, self._does(waiting.action, scene))
+                waiting.written[scene.directory] = files
+            found |= files
         return found
 
     async def _read(self, paths: frozenset[str]) -> dict[str, Script]:
@@ -191,10 +220,10 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
             if isinstance(event, ActionEvent):
                 actions.append(event)
             if len(actions) == AT_ONCE:
-                self._written |= await anyio.to_thread.run_sync(self._all_written, actions)
+                self._written |= await in_thread(partial(self._all_written, actions))
                 actions = []
         if actions:
-            self._written |= await anyio.to_thread.run_sync(self._all_written, actions)
+            self._written |= await in_thread(partial(self._all_written, actions))
 
     def _all_written(self, actions: Sequence[ActionEvent]) -> set[str]:
         """Return the paths that actions wrote, as far as their arguments tell. For a thread."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..actors.analyzers import ANALYZERS, MODEL
 from ..critics import CRITICS
 from ..decisions.agents import check_names
 from ..hooks import HookFunction
 from ..protocols import Condenser, Critic, SecurityAnalyzer
-from ..security.analyzers import ANALYZERS, MODEL
 from ..specs import Agent, Tool, Workspace
 from ..specs.built_in_agents import BUILT_IN_AGENTS
 from ..specs.given import functions

@@ -15,6 +15,7 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
+from ..actors.analyzers import ANALYZERS
 from ..actors.group import ConversationGroup, Parts
 from ..context.prompt import system_prompt
 from ..context.resolving import Resolved
@@ -36,7 +37,6 @@ from ..events import (
 )
 from ..ids import new_id
 from ..runtime import Runtime
-from ..security.analyzers import ANALYZERS
 from ..specs import Agent, BusyPolicy
 from ..specs.condensers import named_condensers
 from ..state import Branch, State, apply

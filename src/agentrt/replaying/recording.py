@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from ..actors.analyzers import MODEL
 from ..actors.critic import GOAL
 from ..context.dispatching import meant
 from ..decisions import Condense, Judge, decide
@@ -42,7 +43,6 @@ from ..events import (
     UserRejectObservation,
 )
 from ..hooks import HookResult
-from ..security.analyzers import MODEL
 from ..specs import Agent, HookEvent, OnCrash, ToolDefinition
 from ..specs.content import plain
 from ..state import State, apply

@@ -12,10 +12,10 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
+from ..actors.analyzers import MODEL
 from ..context.replies import BadCall
 from ..events import AgentErrorEvent, ObservationEvent
 from ..protocols import Observation, ToolContext
-from ..security.analyzers import MODEL
 from ..specs import ToolDefinition, Workspace
 from ..specs.deferral import CALL, SEARCH
 from ..specs.tool import ALWAYS

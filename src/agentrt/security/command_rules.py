@@ -16,6 +16,7 @@ from functools import partial
 from itertools import pairwise
 
 from ..specs import SecurityRisk
+from .budget import Budget, TooDeep, TooMuch
 from .calls import JAVASCRIPT, Call, names, options, program
 from .file_rules import FILE_RULES, WRITERS, rate_read, rate_write
 from .interpreters import INTERPRETERS, LANGUAGES, SHELLS, executed
@@ -28,7 +29,6 @@ from .paths import Site, Zone, persists, place
 from .program_table import rate_by_table
 from .python_code import rate_python
 from .rating import Rating
-from .shell_reader import TooDeep, TooMuch
 from .shell_scope import Scope
 from .shell_text import ANY, DATA, FACT, FETCHED, SECRET, without_marks
 from .shell_walk import UNREADABLE_SOURCE, Walk
@@ -63,12 +63,12 @@ _PROMPTED = re.compile(r"\$\{\w+(?:\[[^]]{0,200}\])?@P\}")
 """`${name@P}`: bash expands the value once more, as it does for a prompt."""
 
 
-def rate_command(source: str, where: Site, files: Mapping[str, str] = {}) -> Rating:
-    """Return the rating of shell source that starts in `where.start`; never raises.
+def rate_command(source: str, where: Site, files: Mapping[str, str] = {}, budget: Budget | None = None) -> Rating:
+    """Return the rating of shell source that starts in `where.start`; it is UNKNOWN if the budget does not suffice.
 
-    `files` has the known texts of files, by path.
+    `files` has the known texts of files, by path. Raises `NotAtOnce` only.
     """
-    walk, scope = _walked(source, where, files)
+    walk, scope = _walked(source, where, files, budget)
     for directory in scope.directories:
         found = place(directory, where.workspace, where)
         if found.zone not in (Zone.INSIDE, Zone.SCRATCH):
@@ -76,40 +76,45 @@ def rate_command(source: str, where: Site, files: Mapping[str, str] = {}) -> Rat
     return highest(walk.ratings)
 
 
-def files_run(source: str, where: Site, files: Mapping[str, str] = {}) -> frozenset[str]:
-    """Return the paths of files that shell source runs or appends to and whose text is not known; never raises.
+def files_run(source: str, where: Site, files: Mapping[str, str] = {}, budget: Budget | None = None) -> frozenset[str]:
+    """Return the paths of files that shell source runs or appends to and whose text is not known.
 
-    Known texts are those in `files` and those that the source itself writes.
+    Known texts are those in `files` and those that the source itself writes. Raises `NotAtOnce` only.
     """
-    _, scope = _walked(source, where, files)
+    _, scope = _walked(source, where, files, budget)
     return frozenset(scope.wanted)
 
 
-def files_written(source: str, where: Site) -> dict[str, str]:
-    """Return the text of each file that shell source writes, by path, with marks for unknown text; never raises."""
-    _, scope = _walked(source, where, {})
+def files_written(source: str, where: Site, budget: Budget | None = None) -> dict[str, str]:
+    """Return the text of each file that shell source writes, by path, with marks for unknown text.
+
+    Raises `NotAtOnce` only.
+    """
+    _, scope = _walked(source, where, {}, budget)
     return {path: scope.files.get(path, ANY) for path in scope.written}
 
 
-def _walked(source: str, where: Site, files: Mapping[str, str]) -> tuple[Walk, Scope]:
-    walk = Walk(where, _rate)
-    scope = Scope(where)
+def _walked(source: str, where: Site, files: Mapping[str, str], budget: Budget | None) -> tuple[Walk, Scope]:
+    budget = budget or Budget(len(source))
+    walk = Walk(where, _rate, budget)
+    scope = Scope(where, budget)
     scope.files.update(files)
     _guarded(walk, source, lambda text: walk.code(text, scope))
     return walk, scope
 
 
-def rate_input(text: str, where: Site) -> Rating:
-    """Return the rating of text typed into a running program, such as a shell, an editor or Python; never raises.
+def rate_input(text: str, where: Site, budget: Budget | None = None) -> Rating:
+    """Return the rating of text typed into a running program, such as a shell, an editor or Python.
 
-    A syntax error in shell source does not count.
+    A syntax error in shell source does not count. Raises `NotAtOnce` only.
     """
-    walk = Walk(where, _rate)
-    _guarded(walk, text, lambda source: walk.code(source, Scope(where)))
+    budget = budget or Budget(len(text))
+    walk = Walk(where, _rate, budget)
+    _guarded(walk, text, lambda source: walk.code(source, Scope(where, budget)))
     escaped = re.match(r"\s*+:?\s*+(?:!|\\!|shell\s)\s*+(.+)", text, re.DOTALL)
     if escaped:
-        _guarded(walk, escaped[1], lambda source: walk.code(source, Scope(where)))
-    _guarded(walk, text, lambda source: rate_python(walk, source, Scope(where), lines=True))
+        _guarded(walk, escaped[1], lambda source: walk.code(source, Scope(where, budget)))
+    _guarded(walk, text, lambda source: rate_python(walk, source, Scope(where, budget), lines=True))
     return highest(rating for rating in walk.ratings if rating.reason != UNREADABLE_SOURCE)
 
 

@@ -10,6 +10,7 @@ from posixpath import normpath
 import msgspec
 
 from ..specs.effects import Effects, FileText, Source
+from .budget import Budget, TooMuch
 
 MAX_TEXT = 4096
 """Maximum length of a path, after normalising, or of an address, in characters; a longer one is skipped."""
@@ -28,10 +29,11 @@ def found_effects(arguments: msgspec.Raw, *, only_reads: bool) -> Effects:
     """Return the effects that the arguments suggest.
 
     A path counts as read and, unless the tool `only_reads`, as written. Any other line without a space counts as a
-    file that is read. Raises `msgspec.DecodeError` if the arguments are not JSON.
+    file that is read. Raises `msgspec.DecodeError` if the arguments are not JSON, and `TooMuch` if they have so many
+    commands, with so many arguments for each, that these together are too long.
     """
     reads, writes, addresses, sources = dict[str, None](), dict[str, None](), dict[str, None](), dict[Source, None]()
-    for name, text in _given(msgspec.json.decode(arguments)):
+    for name, text in _given(msgspec.json.decode(arguments), Budget(len(bytes(arguments)))):
         if _NAMES_COMMAND.fullmatch(name):
             sources[Source(text)] = None
             continue
@@ -55,7 +57,10 @@ def found_effects(arguments: msgspec.Raw, *, only_reads: bool) -> Effects:
 
 def names_effects(arguments: msgspec.Raw, parameters: msgspec.Raw) -> bool:
     """Return whether a call, or the schema of its tool, names a path, an address, a command or a program."""
-    found = found_effects(arguments, only_reads=False)
+    try:
+        found = found_effects(arguments, only_reads=False)
+    except TooMuch:
+        return True
     if found.writes or found.runs or found.reaches:
         return True
     declared = map(_apart, _properties(msgspec.json.decode(parameters)))
@@ -74,24 +79,36 @@ def _properties(schema: object) -> Iterator[str]:
                 yield from _properties(item)
 
 
-def _given(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+def _given(arguments: object, budget: Budget) -> Iterator[tuple[str, str]]:
     """Yield all texts as `texts` does, but also the keys of nested objects, and a command joined with its arguments."""
-    match value:
-        case str():
-            yield name, value
-        case list():
-            for item in value:
-                yield from _given(item, name, depth + 1)
-        case dict():
-            words = [text for key, item in value.items() if _NAMES_WORDS.fullmatch(key) for _, text in texts(item)]
-            for key, item in value.items():
-                if depth:
-                    yield name, key
-                if _NAMES_COMMAND.fullmatch(apart := _apart(key)) and (words or isinstance(item, list)):
-                    first = [item] if isinstance(item, str) else [shlex.join(text for _, text in texts(item))]
-                    yield apart, " ".join([*first, *map(shlex.quote, words)])
-                else:
-                    yield from _given(item, apart, depth + 1)
+    waiting: list[tuple[object, str, bool]] = [(arguments, "", False)]
+    while waiting:
+        value, name, nested = waiting.pop()
+        match value:
+            case str():
+                yield name, value
+            case list():
+                waiting.extend((item, name, True) for item in reversed(value))
+            case dict():
+                words = _words(value, budget)
+                members: list[tuple[object, str, bool]] = []
+                for key, item in value.items():
+                    if nested:
+                        members.append((key, name, True))
+                    if _NAMES_COMMAND.fullmatch(apart := _apart(key)) and (words or isinstance(item, list)):
+                        budget.spend(sum(map(len, words)))
+                        first = [item] if isinstance(item, str) else [shlex.join(text for _, text in texts(item))]
+                        members.append((" ".join([*first, *words]), apart, True))
+                    else:
+                        members.append((item, apart, True))
+                waiting.extend(reversed(members))
+
+
+def _words(value: dict[str, object], budget: Budget) -> list[str]:
+    """Return the arguments among the members of an object, each quoted for a shell."""
+    found = [text for key, item in value.items() if _NAMES_WORDS.fullmatch(key) for _, text in texts(item)]
+    budget.spend(sum(map(len, found)))
+    return [shlex.quote(text) for text in found]
 
 
 def _apart(name: str) -> str:
@@ -100,13 +117,14 @@ def _apart(name: str) -> str:
 
 
 def texts(value: object, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield all texts in a JSON value, at any depth, each with the name of its member."""
-    match value:
-        case str():
-            yield name, value
-        case list():
-            for item in value:
-                yield from texts(item, name)
-        case dict():
-            for key, item in value.items():
-                yield from texts(item, str(key))
+    """Yield all texts in a JSON value, at any depth, in order, each with the name of its member."""
+    waiting = [(value, name)]
+    while waiting:
+        value, name = waiting.pop()
+        match value:
+            case str():
+                yield name, value
+            case list():
+                waiting.extend((item, name) for item in reversed(value))
+            case dict():
+                waiting.extend((item, str(key)) for key, item in reversed(value.items()))

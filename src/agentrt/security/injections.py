@@ -11,6 +11,9 @@ from .verdicts import high, medium
 MAX_TEXT = 256 * 1024
 """Maximum number of characters that are searched."""
 
+PIECE, OVERLAP = 32 * 1024, 2 * 1024
+"""Number of characters that are searched at a time, and of those before them that are searched again."""
+
 _WHOSE = (
     r"(?:all|any|every|the|your|my|our|these|those|of|above|previous|prior|preceding|earlier|former"
     r"|existing|foregoing|system|safety|security|and"
@@ -42,8 +45,13 @@ def rate_text(text: str, written: bool = False) -> Rating | None:
     Text that is only `written` to a file is MEDIUM at most.
     """
     plain = normalise(text[:MAX_TEXT])
-    if _OVERRIDES.search(plain):
+    if _holds(_OVERRIDES, plain):
         return medium("holds orders for a model") if written else high("holds orders for a model")
-    if _MODES.search(plain):
+    if _holds(_MODES, plain):
         return medium("holds a change of a model's role")
     return None
+
+
+def _holds(pattern: re.Pattern[str], text: str) -> bool:
+    """Return whether a pattern matches in `text`. Each search is short: no thread runs while one does."""
+    return any(pattern.search(text, max(at - OVERLAP, 0), at + PIECE) for at in range(0, len(text), PIECE))

@@ -15,6 +15,8 @@ from .shell_scope import Scope
 from .shell_text import ANY, DATA, DECODED, FACT, FETCHED, SECRET, decode_ansi, known, settled
 
 MAX_TEXT = 100_000
+MAX_SET = 400
+"""Maximum length of a set of characters that is worked out."""
 
 _SILENT = names(
     "cd pushd popd export declare local readonly typeset unset alias unalias set shopt true false : mkdir rm "
@@ -91,7 +93,9 @@ def _content(call: Call, name: str, scope: Scope) -> str:
         return DATA if call.stdin is None else call.stdin
     found = call.place(name)
     if found.path in scope.files:
-        return scope.files[found.path]
+        text = scope.files[found.path]
+        scope.budget.spend(len(text))
+        return text
     return SECRET if secret(name, found.path, call.where) else DATA
 
 
@@ -133,6 +137,7 @@ def _printf(call: Call, scope: Scope) -> str:
 
     printed = ""
     for _ in range(100):
+        scope.budget.spend(len(form))
         printed += _ESCAPED.sub(fill, decode_ansi(form))
         if not rest or "%" not in form:
             break
@@ -178,7 +183,8 @@ def _tr(call: Call, scope: Scope) -> str:
         return changed(text) if not read.has("s") else text
     first = sets[0] or ""
     if read.has("d", "delete"):
-        return "".join(letter for letter in text if letter not in first)
+        removed = frozenset(first)
+        return "".join(letter for letter in text if letter not in removed)
     if len(sets) < 2 or not sets[1]:
         return DECODED
     second = sets[1].ljust(len(first), sets[1][-1])
@@ -186,7 +192,9 @@ def _tr(call: Call, scope: Scope) -> str:
 
 
 def _letters(text: str) -> str | None:
-    """Return the characters of a set, an argument of `tr`; None if it is not understood."""
+    """Return the characters of a set, an argument of `tr`; None if it is too long, or not understood."""
+    if len(text) > MAX_SET:
+        return None
     text = decode_ansi(text)
     for name, letters in (
         ("[:lower:]", "abcdefghijklmnopqrstuvwxyz"),
@@ -251,6 +259,7 @@ def _mktemp(call: Call, scope: Scope) -> str:
 
 def _find(call: Call, scope: Scope) -> str:
     roots, pattern = search(call.words)
+    scope.budget.expand(len(roots) * len(pattern))
     return "".join(f"{root}\n" if not pattern else f"{root.rstrip('/')}/{pattern}\n" for root in roots)
 
 

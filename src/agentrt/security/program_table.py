@@ -14,18 +14,23 @@ from .verdicts import high, low, medium, unknown
 class Row(msgspec.Struct, frozen=True):
     """The rating of `programs` with one of `commands` and, if there are `flags`, one of these.
 
-    A command is a sequence of words; an empty one matches every call.
+    A command is a sequence of operands, and the options that must be there too; an empty one matches every call.
     """
 
     programs: tuple[str, ...]
-    commands: tuple[tuple[str, ...], ...]
+    commands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     flags: tuple[str, ...]
     rating: Rating
 
 
 def _row(programs: str, commands: str, rating: Rating, flags: str = "") -> Row:
-    split = tuple(tuple(command.split()) for command in commands.split("|"))
-    return Row(tuple(programs.split()), split, tuple(flags.split()), rating)
+    return Row(tuple(programs.split()), tuple(map(_command, commands.split("|"))), tuple(flags.split()), rating)
+
+
+def _command(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    words = text.split()
+    operands = tuple(word for word in words if not word.startswith("-"))
+    return operands, tuple(word for word in words if word.startswith("-"))
 
 
 _DESTROYS = "destroys what others use"
@@ -271,9 +276,7 @@ def rate_by_table(call: Call) -> Iterator[Rating]:
 def _fits(row: Row, operands: tuple[str, ...], flags: tuple[str, ...], starts: range) -> bool:
     if row.flags and not any(_same(wanted, flag) for wanted in row.flags for flag in (*flags, *operands)):
         return False
-    for command in row.commands:
-        wanted = tuple(word for word in command if not word.startswith("-"))
-        dashes = tuple(word for word in command if word.startswith("-"))
+    for wanted, dashes in row.commands:
         if dashes and not all(dash in flags for dash in dashes):
             continue
         if not wanted or any(operands[start : start + len(wanted)] == wanted for start in starts):

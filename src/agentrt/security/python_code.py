@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import threading
 import warnings
 from functools import partial
 from typing import TYPE_CHECKING
@@ -41,6 +42,8 @@ MAX_CODE = 40_000
 """Maximum length of Python code, in characters; longer code is UNKNOWN."""
 _URL = re.compile(r"https?://[^\s'\"]+")
 _HOST = re.compile(r"https?://|[\w-]+(?:\.[\w-]+)+\Z|\[?[0-9a-fA-F:]+:[0-9a-fA-F:]*\]?\Z")
+_WARNINGS = threading.Lock()
+"""`catch_warnings` changes the filters of the process: two threads that are in it at once may leave them changed."""
 UNREADABLE = "what it runs is only known when it runs"
 
 
@@ -50,6 +53,7 @@ def rate_python(walk: Walk, code: str, scope: Scope, lines: bool = False) -> Non
     Code that this Python version cannot parse may run in another: it is UNKNOWN if it names something dangerous. With
     `lines`, the code may be no Python at all, and a syntax error does not count.
     """
+    walk.budget.spend(32 + len(code))
     if len(code) > MAX_CODE:
         walk.add(unknown("too much code to read"))
         return
@@ -59,7 +63,7 @@ def rate_python(walk: Walk, code: str, scope: Scope, lines: bool = False) -> Non
     for line in re.findall(r"(?m)^[^\S\n]*+!(.*)", code):
         walk.code(line, scope.copy())  # a shell command in a notebook
     try:
-        with warnings.catch_warnings():
+        with _WARNINGS, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(re.sub(r"(?m)^([^\S\n]*+)[!%]", r"\1#", code.replace(FACT, "0")))
         _Reader(walk, scope, code).read(tree)
@@ -77,12 +81,26 @@ def _by_pattern(walk: Walk, code: str) -> None:
         walk.add(unknown("code that cannot be read"))
 
 
+def _forks_in_a_loop(tree: ast.AST, nodes: list[ast.AST]) -> bool:
+    """Return whether a `while` loop contains a `fork`; `nodes` are all nodes of the tree."""
+    if not any(isinstance(node, ast.Attribute) and node.attr == "fork" for node in nodes):
+        return False
+    waiting = [(tree, False)]
+    while waiting:
+        node, within = waiting.pop()
+        if within and isinstance(node, ast.Attribute) and node.attr == "fork":
+            return True
+        within = within or isinstance(node, ast.While)
+        waiting.extend((child, within) for child in ast.iter_child_nodes(node))
+    return False
+
+
 class _Reader:
     """The state of reading one piece of code: its names and constants, and what was found so far."""
 
     def __init__(self, walk: Walk, scope: Scope, code: str) -> None:
         self._walk, self._scope, self._code = walk, scope, code
-        self._values = Values()
+        self._values = Values(walk.budget)
         self._fold, self._dotted = self._values.fold, self._values.dotted
         self._network = self._reads = self._shells = False
         self._here = self._away = False
@@ -90,8 +108,11 @@ class _Reader:
 
     def read(self, tree: ast.AST) -> None:
         nodes = list(ast.walk(tree))
+        self._walk.budget.spend(len(nodes))
         for node in nodes:
             self._values.note(node)
+        if _forks_in_a_loop(tree, nodes):
+            self._walk.add(high("starts processes without end"))
         single = {
             id(node.value)
             for node in nodes
@@ -103,8 +124,6 @@ class _Reader:
             if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called:
                 self._handed_on(node)
             match node:
-                case ast.While() if any(isinstance(n, ast.Attribute) and n.attr == "fork" for n in ast.walk(node)):
-                    self._walk.add(high("starts processes without end"))
                 case ast.Call():
                     self._call(node)
                 case ast.Attribute(attr=attr) | ast.Name(id=attr) if attr in DANGEROUS_NAMES:

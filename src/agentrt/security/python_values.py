@@ -9,8 +9,12 @@ import builtins
 import codecs
 import re
 
+from .budget import Budget
 from .python_names import COMMANDS, DECODE, EXEC, NETWORK, PROCESS, SHELL
 from .shell_text import ANY, DECODED, FACT, FETCHED, settled
+
+MAX_TEXT = 10_000
+"""Maximum length of a text that is put together, in characters."""
 
 _IMPORTS = ("__import__", "importlib.import_module", "builtins.__import__")
 
@@ -18,7 +22,8 @@ _IMPORTS = ("__import__", "importlib.import_module", "builtins.__import__")
 class Values:
     """The imports of one piece of code, and its named constants and lists."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
         self.modules: set[str] = set()
         """The top-level names of the imported modules."""
         self.lists: dict[str, tuple[str, ...]] = {}
@@ -51,6 +56,9 @@ class Values:
 
     def dotted(self, node: ast.AST) -> str:
         """Return the full dotted name of an expression, with imports and `getattr` resolved."""
+        self._budget.work -= 4
+        if self._budget.work < 0:
+            self._budget.spend(0)
         match node:
             case ast.Name(id=name):
                 return self._names.get(name) or self._of_a_star(name)
@@ -94,25 +102,30 @@ class Values:
             case ast.Name(id=name):
                 return self._constants.get(name, ANY)
             case ast.JoinedStr(values=values):
-                return "".join(self.fold(value, depth + 1) for value in values)[:10_000]
+                return self._joined("", [self.fold(value, depth + 1) for value in values])
             case ast.FormattedValue(value=value):
                 return self.fold(value, depth + 1)
             case ast.BinOp(left=left, op=ast.Add(), right=right) | ast.BinOp(left=left, op=ast.Div(), right=right):
                 middle = "/" if isinstance(node.op, ast.Div) else ""
-                return (self.fold(left, depth + 1) + middle + self.fold(right, depth + 1))[:10_000]
+                return self._joined(middle, [self.fold(left, depth + 1), self.fold(right, depth + 1)])
             case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp(op=ast.USub()))):
                 return self.fold(value, depth + 1)[::-1]
             case ast.Subscript(slice=ast.Constant(value="HOME")):
                 return "~" if self.dotted(node.value) == "os.environ" else ANY
             case ast.Call():
                 return self._fold_call(node, depth)
-            case ast.Attribute() if NETWORK.match(self.dotted(node)):
-                return FETCHED
             case ast.Attribute():
-                return {"sys.executable": "python", "os.sep": "/", "os.curdir": ".", "os.devnull": "/dev/null"}.get(
-                    self.dotted(node), ANY
-                )
+                name = self.dotted(node)
+                return FETCHED if NETWORK.match(name) else _CONSTANTS.get(name, ANY)
         return ANY
+
+    def _joined(self, between: str, texts: list[str]) -> str:
+        """Return texts joined; of what would be too long, only that it is not known."""
+        length = sum(map(len, texts)) + len(between) * (len(texts) - 1)
+        self._budget.spend(1 + min(length, MAX_TEXT))
+        if length <= MAX_TEXT:
+            return between.join(texts)
+        return next((mark for mark in (FETCHED, DECODED) if any(mark in text for text in texts)), ANY)
 
     def _fold_call(self, node: ast.Call, depth: int) -> str:
         name = self.dotted(node.func)
@@ -130,11 +143,11 @@ class Values:
                 return chr(int(args[0]))
             case "join" if isinstance(node.func, ast.Attribute) and node.args:
                 if name.endswith("path.join"):
-                    return "/".join(args)
+                    return self._joined("/", args)
                 between = self.fold(node.func.value, depth + 1)
                 first = node.args[0]
                 if isinstance(first, (ast.List, ast.Tuple)):
-                    return between.join(self.fold(item, depth + 1) for item in first.elts)
+                    return self._joined(between, [self.fold(item, depth + 1) for item in first.elts])
                 return self.fold(ast.Constant("")) + ANY
             case (
                 "expanduser"
@@ -153,16 +166,19 @@ class Values:
             case "getenv" | "get" if args[:1] == ["HOME"]:
                 return "~"
             case "joinpath" if isinstance(node.func, ast.Attribute):
-                return "/".join((self.fold(node.func.value, depth + 1), *args))
+                return self._joined("/", [self.fold(node.func.value, depth + 1), *args])
             case "getcwd" | "cwd":
                 return "."
             case "mkdtemp" | "gettempdir" | "mkstemp" | "TemporaryDirectory" | "NamedTemporaryFile":
                 return f"/tmp/{FACT}"
             case "replace" if len(args) == 2 and isinstance(node.func, ast.Attribute):
-                return self.fold(node.func.value, depth + 1).replace(args[0], args[1])
+                return self._budget.replace(self.fold(node.func.value, depth + 1), args[0], args[1])
         if NETWORK.match(name):
             return FETCHED
         return ANY if not DECODE.search(name + "(") else DECODED
+
+
+_CONSTANTS = {"sys.executable": "python", "os.sep": "/", "os.curdir": ".", "os.devnull": "/dev/null"}
 
 
 def _one(old: str, new: str) -> str:

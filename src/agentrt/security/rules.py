@@ -10,6 +10,7 @@ import msgspec
 
 from ..events import ActionEvent
 from ..specs.effects import Effects, Source
+from .budget import Budget, NotAtOnce, TooMuch
 from .calls import Call
 from .file_rules import rate_tree, rate_tree_write
 from .found import found_effects, texts
@@ -20,21 +21,32 @@ from .rating import Rating, Scene
 from .shell_text import ANY
 from .verdicts import highest, low, unknown
 
+MAX_ARGUMENTS = 16 * 1024
+"""Maximum size of an action's arguments, in bytes, for a rating on the event loop."""
+
+MAX_PLAIN = 1024
+"""Maximum length of the programs of an action, in characters, for a rating on the event loop."""
+
+_EXPANDS = re.compile(r"[$`{]|[<>]\(")
+"""Matches shell text that the shell expands, and definitions of functions."""
+
 _KEY = re.compile(r"(?i)C-[a-z]|UP|DOWN|RIGHT|LEFT|HOME|END|PGUP|PGDN|TAB|ESC|BS|ENTER|y|n|yes|no|q|\d{1,6}")
 
 
-def rate_action(action: ActionEvent, scene: Scene) -> Rating:
+def rate_action(action: ActionEvent, scene: Scene, *, at_once: bool = False) -> Rating:
     """Return the rating of an action by the effects that its tool declares, or else by those found in its arguments.
 
     If the tool declares no effects, the rating is at least UNKNOWN, unless the tool declares that it only reads.
-    Raises `msgspec.DecodeError` if the arguments are not JSON.
+    Raises `msgspec.DecodeError` if the arguments are not JSON. With `at_once`, raises `NotAtOnce` if the rating may be
+    slow.
     """
-    where, effects = _site(scene), _effects(action, scene)
+    where, (effects, budget) = _site(scene), _considered(action, scene, at_once)
     call = Call(action.tool_name, (), where.workspace, where)
-    ratings = [rating for path in effects.reads for rating in rate_tree(call, _rooted(path, where))]
-    ratings += [rate_tree_write(call, _rooted(file.path, where)) for file in effects.files]
-    ratings += [rating for address in effects.reaches for rating in _rate_address(call, address)]
-    ratings += [_rate_source(source, where, scene) for source in effects.sources]
+    try:
+        ratings = list(_rate_named(call, effects, budget))
+    except TooMuch:
+        ratings = [unknown("names too much to be read")]
+    ratings += [_rate_source(source, where, scene, budget) for source in effects.sources]
     ratings += _rate_texts(action, effects, certain=scene.effects is not None)
     if scene.effects is None:
         nothing = low("the tool says that it only reads")
@@ -42,31 +54,67 @@ def rate_action(action: ActionEvent, scene: Scene) -> Rating:
     return highest(ratings, "only reads" if effects.reads else "touches nothing")
 
 
-def scripts(action: ActionEvent, scene: Scene) -> frozenset[str]:
-    """Return the paths of the files that an action's commands run or append to and whose text is not in `scene`."""
-    commands = [_command(source) for source in _effects(action, scene).sources if not source.typed]
+def _rate_named(call: Call, effects: Effects, budget: Budget) -> Iterator[Rating]:
+    """Rate the paths and addresses of an action."""
+    where = call.where
+    for path in effects.reads:
+        budget.spend(32 + len(path))
+        yield from rate_tree(call, _rooted(path, where))
+    for file in effects.files:
+        budget.spend(32 + len(file.path))
+        yield rate_tree_write(call, _rooted(file.path, where))
+    for address in effects.reaches:
+        budget.spend(32 + len(address))
+        yield from _rate_address(call, address)
+
+
+def scripts(action: ActionEvent, scene: Scene, *, at_once: bool = False) -> frozenset[str]:
+    """Return the paths of the files that an action's commands run or append to and whose text is not in `scene`.
+
+    Raises as `rate_action` does.
+    """
+    effects, budget = _considered(action, scene, at_once)
+    commands = [_command(source) for source in effects.sources if not source.typed]
     if not commands:
         return frozenset()
     from .command_rules import files_run
 
-    return frozenset().union(*(files_run(command, _site(scene), scene.files) for command in commands))
+    return frozenset().union(*(files_run(command, _site(scene), scene.files, budget) for command in commands))
 
 
-def written(action: ActionEvent, scene: Scene) -> dict[str, str]:
-    """Return the text of each file that an action writes, by path; marks stand for what is not known of a text."""
-    where, effects = _site(scene), _effects(action, scene)
+def written(action: ActionEvent, scene: Scene, *, at_once: bool = False) -> dict[str, str]:
+    """Return the text of each file that an action writes, by path; marks stand for what is not known of a text.
+
+    Raises as `rate_action` does.
+    """
+    where, (effects, budget) = _site(scene), _considered(action, scene, at_once)
     found = {normal(_rooted(file.path, where)): ANY if file.text is None else file.text for file in effects.files}
     for command in (_command(source) for source in effects.sources if not source.typed):
         from .command_rules import files_written
 
-        found |= files_written(command, where)
+        found |= files_written(command, where, budget)
     return found
 
 
-def _effects(action: ActionEvent, scene: Scene) -> Effects:
-    if scene.effects is not None:
-        return scene.effects
-    return found_effects(action.arguments, only_reads=scene.only_reads)
+def _considered(action: ActionEvent, scene: Scene, at_once: bool) -> tuple[Effects, Budget]:
+    """Return the effects of an action, and what the rating of all of them may take together."""
+    if at_once and len(bytes(action.arguments)) > MAX_ARGUMENTS:
+        raise NotAtOnce
+    effects = scene.effects
+    if effects is None:
+        effects = found_effects(action.arguments, only_reads=scene.only_reads)
+    given = len(bytes(action.arguments)) + sum(len(source.text) for source in effects.sources)
+    if at_once and effects.runs and not _is_plain(effects):
+        raise NotAtOnce
+    return effects, Budget(given, at_once=at_once)
+
+
+def _is_plain(effects: Effects) -> bool:
+    """Return whether the programs are short, and their texts stand for themselves: nothing in them is expanded."""
+    sources = effects.sources
+    if sum(len(source.text) for source in sources) > MAX_PLAIN:
+        return False
+    return not any(source.language == "shell" and _EXPANDS.search(source.text) for source in sources)
 
 
 def _site(scene: Scene) -> Site:
@@ -83,16 +131,16 @@ def _command(source: Source) -> str:
     return source.text if source.language == "shell" else f"python3 -c {shlex.quote(source.text)}"
 
 
-def _rate_source(source: Source, where: Site, scene: Scene) -> Rating:
+def _rate_source(source: Source, where: Site, scene: Scene, budget: Budget) -> Rating:
     from .command_rules import rate_command, rate_input  # takes 50 ms to compile its patterns: not at every start
 
     if not source.text.strip():
         return low("waits")
     if not source.typed:
-        return rate_command(_command(source), where, scene.files)
+        return rate_command(_command(source), where, scene.files, budget)
     if _KEY.fullmatch(source.text.strip()):
         return low("presses a key")
-    return highest((rate_input(source.text, where), *rate_requests(source.text, where)))
+    return highest((rate_input(source.text, where, budget), *rate_requests(source.text, where)))
 
 
 def _rate_address(call: Call, address: str) -> Iterator[Rating]:

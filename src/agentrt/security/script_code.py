@@ -92,6 +92,7 @@ _CAPABLE = re.compile(
 
 def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
     """Rate `code` in a language other than shell and Python."""
+    walk.budget.spend(32 + 2 * len(code))
     if not settled(code):
         if FETCHED in code or DECODED in code:
             walk.add(high("runs what it fetches" if FETCHED in code else "runs decoded text"))
@@ -114,6 +115,7 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
             walk.code(_plain(constant), scope.copy())  # a whole command line, and options
         elif joined and "," in joined:
             given = code[match.start(1) : match.end() + 400][:LONGEST].partition(")")[0]
+            walk.budget.spend(len(given))
             texts = tuple(found[2] for found in _TEXT.finditer(given))
             more = (DATA,) if re.search(r"[A-Za-z_$]", _TEXT.sub("", given)) else ()
             walk.run((*texts, *more), scope.copy(), plain=True)

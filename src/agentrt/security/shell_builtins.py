@@ -60,6 +60,7 @@ def _declare(walk: Walk, call: Call, scope: Scope) -> None:
         if equals and name.isidentifier():
             scope.assign(name, (value,))
         elif equals and not name.startswith("-"):
+            scope.budget.spend(len(scope.variables))
             for one in list(scope.variables):
                 scope.variables[one] = (ANY,)
 
@@ -152,6 +153,7 @@ def _print(walk: Walk, call: Call, scope: Scope) -> None:
 
 def _shift(walk: Walk, call: Call, scope: Scope) -> None:
     joined = scope.values("@")[0]
+    scope.budget.spend(len(joined))
     words = joined.split(FIELD) if joined else []
     if joined == ANY:
         return

@@ -1,13 +1,13 @@
-"""Parses shell source with tree-sitter-bash into a `shell_tree`. Only this module loads the grammar, at first use."""
+"""Parses shell source into a `shell_tree`."""
 
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
-from time import thread_time
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .shell_reader import WORDS, TooMuch, WordReader
+from .shell_grammar import parse_syntax
+from .shell_reader import WORDS, WordReader
 from .shell_tree import (
     Arithmetic,
     Assignment,
@@ -27,56 +27,30 @@ from .shell_tree import (
 )
 
 if TYPE_CHECKING:
-    from tree_sitter import Language
     from tree_sitter import Node as Syntax
 
-MAX_SECONDS = 0.05
-"""Maximum CPU time for parsing one source; source that takes longer raises `TooMuch`."""
+SHORT = 4096
+"""Maximum length of a source, in characters, of whose kind many are kept: a tree takes many times the memory."""
 
 _JOINTS = frozenset({"&&", "||", ";", "&", ";;", "|", "|&", "\n"})
 _OPERATORS = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|", "<&-", ">&-", "<<<"})
 
 
-_PIECE = 8192
-"""Bytes that the parser gets at a time. NULs are replaced: it would ask anew after each, and a shell ignores them."""
-
-_WIDE = re.compile(rb"[\xc4-\xf4][\x80-\xbf]+")
-"""Characters above U+00FF. Some of them crash the process in tree-sitter-bash 0.25 (seen after `{`), which reads beyond
-the end of a table of the C library. So each byte is replaced by a letter, which is just as much a part of a word.
-"""
-
-
-@cache
-def _language() -> Language:
-    import tree_sitter_bash  # takes tens of milliseconds; only ratings of shell commands need it
-    from tree_sitter import Language
-
-    return Language(tree_sitter_bash.language())
-
-
-@lru_cache(maxsize=128)
 def parse(source: str) -> Parsed:
     """Return the tree of `source`. Raises `TooDeep` or `TooMuch`."""
+    return (_parsed if len(source) <= SHORT else _parsed_long)(source)
+
+
+def _parse(source: str) -> Parsed:
     data = source.encode("utf-8", "replace")
-    root = _syntax(data)
+    root = parse_syntax(data)
     reader = _Reader(data)
     return Parsed(reader.sequence(root, 0), root.has_error or reader.lost)
 
 
-def _syntax(data: bytes) -> Syntax:
-    """Return the syntax tree's root. Raises `TooMuch` if that is slow: source full of errors takes quadratic time."""
-    from tree_sitter import Parser
-
-    end, narrow = thread_time() + MAX_SECONDS, _WIDE.sub(lambda wide: b"x" * len(wide[0]), data.replace(b"\0", b" "))
-    try:
-        tree = Parser(_language()).parse(
-            lambda offset, _: narrow[offset : offset + _PIECE],
-            encoding="utf8",
-            progress_callback=lambda *_: thread_time() > end,
-        )
-    except ValueError:  # "Parsing failed": the callback stopped it
-        raise TooMuch from None
-    return tree.root_node
+_parsed = lru_cache(maxsize=128)(_parse)
+_parsed_long = lru_cache(maxsize=4)(_parse)
+"""An action is walked several times."""
 
 
 class _Reader(WordReader):

@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from .budget import TooDeep, TooMuch
 from .shell_text import decode_ansi, unescape, unescape_quoted
 from .shell_tree import (
     Arithmetic,
@@ -57,14 +58,6 @@ WORDS = frozenset(
         "test_operator",
     }
 )
-
-
-class TooDeep(Exception):
-    """Raised for source that is nested deeper than `MAX_DEPTH`."""
-
-
-class TooMuch(Exception):
-    """Raised for source that is too much to be read or walked in time."""
 
 
 class WordReader(ABC):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .budget import Budget
 from .paths import Site, within
 from .shell_text import ANY, FACT, FIELD, SECRET
 from .shell_tree import Node
@@ -24,8 +25,10 @@ _FACTS = ("HOSTNAME", "OSTYPE", "MACHTYPE", "LANG", "TERM", "EPOCHSECONDS", "EPO
 class Scope:
     """The mutable state of a shell, copied for each subshell. A variable has all values that it may have at a point."""
 
-    def __init__(self, where: Site) -> None:
+    def __init__(self, where: Site, budget: Budget) -> None:
         self.where = where
+        self.budget = budget
+        """What the rating may still take; shared."""
         self.variables: dict[str, tuple[str, ...]] = {
             "PWD": (where.start,),
             "HOME": (where.home,),
@@ -54,17 +57,20 @@ class Scope:
         """The paths of files that are run or appended to and whose text is not known; shared."""
         self.imported: set[str] = set()
         """The paths of Python modules that were read; shared."""
+        self.admitted: set[str] = set()
+        """The paths of files whose texts were counted; shared."""
         self.rated: set[tuple[str, str, int]] = set()
         """The scripts that patterns have rated: the language, the directory, and the hash of the text; shared."""
 
     def copy(self) -> Scope:
         """Return the scope of a subshell: its variables, aliases and functions are its own, the files are shared."""
         other = Scope.__new__(Scope)
-        other.where = self.where
+        self.budget.work -= 8 + len(self.variables) // 4 + len(self.functions)
+        other.where, other.budget = self.where, self.budget
         other.variables, other.aliases = dict(self.variables), dict(self.aliases)
         other.functions, other.files, other.programs = dict(self.functions), self.files, self.programs
         other.fetched, other.wanted, other.imported = self.fetched, self.wanted, self.imported
-        other.rated = self.rated
+        other.rated, other.admitted = self.rated, self.admitted
         other.copied, other.written = self.copied, self.written
         return other
 
@@ -80,10 +86,14 @@ class Scope:
         text = self.files.get(path)
         if text is None:
             self.wanted.add(path)
+        elif path not in self.admitted and path not in self.written:
+            self.admitted.add(path)
+            self.budget.admit(text)
         return text
 
     def _source(self, path: str) -> str | None:
         """Return the path from which a file was copied, by itself or with its directory."""
+        self.budget.spend(len(self.copied))
         for target, source in self.copied.items():
             if within(path, target):
                 return source + path[len(target) :]
@@ -102,6 +112,7 @@ class Scope:
 
     def merge(self, other: Scope) -> None:
         """Add the possible values of `other`: the shell is in this state or in that one."""
+        self.budget.spend(8 + len(self.variables) // 2)
         for name in self.variables.keys() | other.variables.keys():
             mine, its = self.values(name), other.values(name)
             if mine != its:
@@ -116,6 +127,7 @@ class Scope:
 
     def arguments(self, words: tuple[str, ...]) -> None:
         """Set the positional parameters."""
+        self.budget.spend(16 + sum(map(len, words)))
         for index in range(1, 10):
             self.variables[str(index)] = (words[index - 1],) if index <= len(words) else ("",)
         self.variables["@"] = self.variables["*"] = (FIELD.join(words),)

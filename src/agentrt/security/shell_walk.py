@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from .budget import Budget, TooDeep, TooMuch
 from .calls import Call, program
 from .look_alikes import foreign_name
 from .outputs import output
@@ -16,7 +17,6 @@ from .paths import Site, Zone, place
 from .rating import Rating
 from .shell_builtins import BUILTINS, MEANT, assigned
 from .shell_parser import parse
-from .shell_reader import TooDeep, TooMuch
 from .shell_scope import Scope, few
 from .shell_text import ANY, DATA, DECODED, FACT, FETCHED, FIELD, SECRET, quote
 from .shell_tree import (
@@ -35,7 +35,7 @@ from .shell_tree import (
     Variable,
     Word,
 )
-from .shell_words import expand, expand_text
+from .shell_words import append, combine, expand, expand_text
 from .verdicts import high, unknown
 
 MAX_STEPS = 600
@@ -65,8 +65,9 @@ Rate = Callable[["Walk", Call, Scope], str | None]
 class Walk:
     """The state of one rating in progress: the ratings found so far, and the counters for its limits."""
 
-    def __init__(self, where: Site, rate: Rate) -> None:
+    def __init__(self, where: Site, rate: Rate, budget: Budget) -> None:
         self.where = where
+        self.budget = budget
         self.ratings: list[Rating] = []
         self._rate = rate
         self._steps = 0
@@ -80,6 +81,7 @@ class Walk:
 
     def code(self, source: str, scope: Scope, stdin: str | None = None) -> str:
         """Walk source that a shell runs; return what it may print."""
+        self.budget.spend(32 + len(source))
         for mark, rating in _UNREADABLE_CODE.items():
             if mark in source:
                 self.add(rating)
@@ -103,6 +105,7 @@ class Walk:
 
     def node(self, node: Node, scope: Scope, stdin: str | None = None) -> str:
         """Walk a part of the tree; return what it may print."""
+        self.budget.work -= 8
         match node:
             case Simple():
                 return self._simple(node, scope, stdin)
@@ -134,6 +137,7 @@ class Walk:
         self._function(name, body, inner, None)
 
     def _function(self, name: str, body: Node, scope: Scope, stdin: str | None) -> str:
+        self.budget.spend(8 + len(self._active))
         if self._active.count(name) > 1:
             return ANY
         if name in self._active and self._pipes:
@@ -222,17 +226,15 @@ class Walk:
             if any(redirect.operator == "<" for redirect in node.redirects):
                 printed = given or DATA
             return self._written(node.redirects, scope, printed)
-        environment = tuple(
-            (a.name, value) for a in node.assignments for word in a.values for value in self._texts(word, scope)
-        )
+        names = [(a.name, value) for a in node.assignments for word in a.values for value in self._texts(word, scope)]
         lines = self._lines(node, scope)
         reference = any(line[1:2] and line[1].startswith("-") and "n" in line[1] for line in lines)
         for assignment in node.declared:
             self.assign(assignment, scope)
             if reference and lines[0][0] != "export":
                 scope.assign(assignment.name, (ANY,))  # a reference to another variable
-            environment += tuple((assignment.name, value) for value in scope.values(assignment.name))
-        printed = ""
+            names.extend((assignment.name, value) for value in scope.values(assignment.name))
+        printed, environment = "", tuple(names)
         outer = scope.directories
         moved: list[str] = []
         for directory in outer:
@@ -247,19 +249,11 @@ class Walk:
     def _lines(self, node: Simple, scope: Scope) -> list[tuple[str, ...]]:
         if len(node.words) > MAX_WORDS:
             raise TooMuch
-        lines: list[tuple[str, ...]] = [()]
+        found = []
         for word in node.words:
             fed = [part for part in word.parts if isinstance(part, Channel)]
-            some = self._channel(fed[0], scope) if fed else self._fields(word, scope)
-            lines = [(*line, *fields) for line in lines for fields in some]
-            if len(lines) > 12:
-                lines = [
-                    tuple(
-                        ANY if len({line[i : i + 1] for line in lines}) > 1 else lines[0][i]
-                        for i in range(max(map(len, lines)))
-                    )
-                ]
-        return lines
+            found.append(self._channel(fed[0], scope) if fed else self._fields(word, scope))
+        return combine(found, self.budget)
 
     def _channel(self, part: Channel, scope: Scope) -> tuple[tuple[str, ...], ...]:
         """Return the file that stands for `<(...)` or `>(...)`; record the text of the former."""
@@ -284,6 +278,7 @@ class Walk:
             raise TooMuch
         if len(line) > MAX_WORDS:
             raise TooMuch
+        self.budget.spend(32 + 2 * len(line) + sum(map(len, line)) + len(stdin or ""))
         if not line:
             return ""
         path, words = line[0], line[1:]
@@ -310,7 +305,10 @@ class Walk:
         if (builtin := BUILTINS.get(path)) is not None:
             builtin(self, call, scope)
         known = self._rate(self, call, scope)
-        return output(call, scope) if known is None else known
+        if known is None:
+            known = output(call, scope)
+            self.budget.work -= len(known)
+        return known
 
     def _unreadable(self, path: str) -> bool:
         for mark, rating in _UNREADABLE_CODE.items():
@@ -334,7 +332,7 @@ class Walk:
         values = texts[0] if len(texts) == 1 else (FIELD.join(text[0] if len(text) == 1 else ANY for text in texts),)
         assigned(self, values, scope)
         if assignment.appends:
-            values = tuple(old + new for old in scope.values(assignment.name) for new in values)
+            values = append(scope.values(assignment.name), values, self.budget)
         scope.assign(assignment.name, values)
 
     def _fields(self, word: Word, scope: Scope) -> tuple[tuple[str, ...], ...]:
@@ -395,4 +393,5 @@ class Walk:
         scope.written.add(found.path)
         if found.zone in (Zone.INSIDE, Zone.SCRATCH, Zone.OUTSIDE) and len(scope.files) < 50:
             before = scope.text_of(found.path) if ">>" in operator else ""
+            self.budget.spend(len(before or "") + len(printed))
             scope.files[found.path] = (ANY if before is None else before) + printed

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fnmatch import translate
 from itertools import islice, product
 
+from .budget import Budget
 from .shell_scope import Scope
 from .shell_text import ANY, FACT, FIELD, known
 from .shell_tree import Arithmetic, Channel, Part, Script, Substitution, Text, Variable, Word
@@ -23,8 +24,12 @@ _RANGE = re.compile(r"(-?\w+)\.\.(-?\w+)(?:\.\.-?\d+)?")
 
 def expand(word: Word, scope: Scope, run: Run) -> tuple[tuple[str, ...], ...]:
     """Return all lists of fields that `word` may expand to; a field with marks is not known."""
+    match word.parts:
+        case (Text(text, quoted),) if FIELD not in text and (quoted or not ("{" in text or text.startswith("~"))):
+            scope.budget.work -= len(text)  # the usual word, which stands for itself
+            return ((text,),)
     lists: list[tuple[str, ...]] = [()]
-    for parts in _braces(word.parts):
+    for parts in _braces(word.parts, scope.budget):
         some = _fields(parts, scope, run)
         lists = [(*head, *tail) for head, tail in islice(product(lists, some), MAX_ALTERNATIVES + 1)]
         if len(lists) > MAX_ALTERNATIVES or len(lists[0]) > MAX_FIELDS:
@@ -40,9 +45,40 @@ def expand_text(word: Word, scope: Scope, run: Run) -> tuple[str, ...]:
     return tuple(text.replace(FIELD, " ") for text in texts)
 
 
+def combine(words: Iterable[tuple[tuple[str, ...], ...]], budget: Budget) -> list[tuple[str, ...]]:
+    """Return all lines that a command may expand to. `words` has the lists of fields of each word."""
+    lines: list[list[str]] = [[]]
+    for some in words:
+        if len(some) == 1:
+            for line in lines:
+                line.extend(some[0])
+            continue
+        budget.spend(len(some) * sum(map(len, lines)))
+        lines = [[*line, *fields] for line in lines for fields in some]
+        if len(lines) > MAX_ALTERNATIVES:
+            lines = [_one_of(lines)]
+    return [tuple(line) for line in lines]
+
+
+def _one_of(lines: list[list[str]]) -> list[str]:
+    """Return one line for several: words that differ are not known."""
+    return [
+        ANY if len({tuple(line[i : i + 1]) for line in lines}) > 1 else lines[0][i] for i in range(max(map(len, lines)))
+    ]
+
+
+def append(before: tuple[str, ...], values: tuple[str, ...], budget: Budget) -> tuple[str, ...]:
+    """Return the values of a variable after `name+=value`."""
+    old, new = sum(map(len, before)), sum(map(len, values))
+    budget.spend(len(values) * old)
+    budget.expand((len(values) - 1) * old + (len(before) - 1) * new)
+    return tuple(head + tail for head in before for tail in values)
+
+
 def _fields(parts: tuple[Part, ...], scope: Scope, run: Run) -> list[tuple[str, ...]]:
     separators = scope.values("IFS")
     split = separators[0] if len(separators) == 1 and known(separators[0]) else " \t\n"
+    scope.budget.work -= len(split)
     found: list[tuple[str, ...]] = []
     for combined in _combinations(parts, scope, run):
         fields: list[str] = []
@@ -80,9 +116,12 @@ def _combinations(parts: tuple[Part, ...], scope: Scope, run: Run) -> list[tuple
                 choices.append([(text, False)])
             case Variable():
                 texts = _variable(part, scope, run)
+                scope.budget.expand(sum(map(len, texts)))
                 choices.append([(text, not part.quoted) for text in texts])
             case Substitution(body, quoted):
-                choices.append([(text.rstrip("\n"), not quoted) for text in run(body)])
+                printed = [text.rstrip("\n") for text in run(body)]
+                scope.budget.expand(sum(map(len, printed)))
+                choices.append([(text, not quoted) for text in printed])
             case Channel(body):
                 run(body)
                 choices.append([(f"/dev/fd/{FACT}", False)])
@@ -90,8 +129,13 @@ def _combinations(parts: tuple[Part, ...], scope: Scope, run: Run) -> list[tuple
                 for script in inside:
                     run(script)
                 choices.append([(FACT, False)] if not inside or len(parts) == 1 or index == 0 else [("", False)])
+    scope.budget.spend(2 * len(choices) + sum(len(text) for choice in choices for text, _ in choice))
     combined = list(islice(product(*choices), MAX_ALTERNATIVES + 1))
-    return combined if len(combined) <= MAX_ALTERNATIVES else [((ANY, True),)]
+    if len(combined) > MAX_ALTERNATIVES:
+        return [((ANY, True),)]
+    if len(combined) > 1:
+        scope.budget.expand(sum(len(text) for texts in combined[1:] for text, _ in texts))
+    return combined
 
 
 def _tilde(text: str, scope: Scope) -> str:
@@ -134,7 +178,7 @@ def _edited(part: Variable, scope: Scope) -> tuple[str, ...]:
         return _default(part, scope, values)
     if not all(known(value) for value in values):
         return values
-    return tuple(_edit(value, operator, argument) for value in values)
+    return tuple(_edit(value, operator, argument, scope.budget) for value in values)
 
 
 def _default(part: Variable, scope: Scope, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -155,8 +199,9 @@ def _default(part: Variable, scope: Scope, values: tuple[str, ...]) -> tuple[str
     return found
 
 
-def _edit(value: str, operator: str, argument: str) -> str:
+def _edit(value: str, operator: str, argument: str, budget: Budget) -> str:
     """Return `${value operator argument}` for a known value."""
+    budget.spend(len(value) + len(argument))
     match operator:
         case "^^":
             return value.upper() if not argument else ANY
@@ -177,15 +222,16 @@ def _edit(value: str, operator: str, argument: str) -> str:
             old, _, new = argument.partition("/")
             if re.search(r"[*?\[\\$`'\"]", old + new):
                 return ANY
-            return value.replace(old, new, -1 if operator == "//" else 1) if old else value
+            return budget.replace(value, old, new, -1 if operator == "//" else 1) if old else value
         case "#" | "##" | "%" | "%%":
-            return _trim(value, operator, argument)
+            return _trim(value, operator, argument, budget)
     return ANY
 
 
-def _trim(value: str, operator: str, pattern: str) -> str:
+def _trim(value: str, operator: str, pattern: str, budget: Budget) -> str:
     if re.search(r"[$`\\'\"]", pattern) or len(pattern) > 40 or pattern.count("*") > 3 or len(value) > 1000:
         return ANY
+    budget.spend(len(value) * len(value) // 8)  # each cut is matched against the whole
     compiled = re.compile(translate(pattern))
     cuts = range(len(value) + 1)
     if operator[0] == "#":
@@ -195,7 +241,7 @@ def _trim(value: str, operator: str, pattern: str) -> str:
     return value[: (fits[-1] if operator == "%" else fits[0])] if fits else value
 
 
-def _braces(parts: tuple[Part, ...]) -> list[tuple[Part, ...]]:
+def _braces(parts: tuple[Part, ...], budget: Budget) -> list[tuple[Part, ...]]:
     """Expand braces, `{a,b}` and `{1..3}`, to several words; return each as its parts."""
     count = sum(part.text.count("{") for part in parts if isinstance(part, Text) and not part.quoted)
     if not count:
@@ -208,12 +254,13 @@ def _braces(parts: tuple[Part, ...]) -> list[tuple[Part, ...]]:
             atoms.extend(part.text)
         else:
             atoms.append(part)
-    return [_rejoined(found) for found in islice(_branches(atoms, 0), MAX_FIELDS)]
+    return [_rejoined(found) for found in islice(_branches(atoms, 0, budget), MAX_FIELDS)]
 
 
-def _branches(atoms: list[Part | str], depth: int) -> list[list[Part | str]]:
+def _branches(atoms: list[Part | str], depth: int, budget: Budget) -> list[list[Part | str]]:
     if depth > 8:
         return [atoms]
+    budget.spend(len(atoms))
     start = 0
     while True:
         try:
@@ -234,11 +281,12 @@ def _branches(atoms: list[Part | str], depth: int) -> list[list[Part | str]]:
             if len(commas) == 1:
                 choices = _range(choices[0])
             if choices:
-                tails = _branches(atoms[closing + 1 :], depth + 1)
-                heads = [found for choice in choices for found in _branches(choice, depth + 1)]
-                return [
-                    [*atoms[:opening], *head, *tail] for head, tail in islice(product(heads, tails), MAX_FIELDS + 1)
-                ]
+                tails = _branches(atoms[closing + 1 :], depth + 1, budget)
+                heads = [found for choice in choices for found in _branches(choice, depth + 1, budget)]
+                pairs = list(islice(product(heads, tails), MAX_FIELDS + 1))
+                budget.expand(sum(opening + len(head) + len(tail) for head, tail in pairs[1:]))
+                return [[*atoms[:opening], *head, *tail] for head, tail in pairs]
+        budget.spend(len(atoms))
         start = opening + 1
 
 

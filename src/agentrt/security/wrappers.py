@@ -220,7 +220,7 @@ def arguments(walk: Walk, call: Call, scope: Scope) -> str | None:
     mark = marks[0] if marks else "{}" if read.has("i", "replace") or call.name == "parallel" else ""
     if mark and any(mark in word for word in command):
         for field in (stdin.rstrip("\n"), *fields)[:12] if "\n" not in stdin.rstrip("\n") else fields[:12]:
-            line = tuple(word.replace(mark, field) for word in command)
+            line = tuple(walk.budget.replace(word, mark, field) for word in command)
             _shell_or_run(walk, call, line, scope)
         return DATA
     return _shell_or_run(walk, call, (*command, *(fields or (DATA,))), scope) or DATA
@@ -239,6 +239,7 @@ def found(walk: Walk, call: Call, scope: Scope) -> str | None:
     """Rate the commands that `find` and `fd` run for each file, and what `find` itself deletes or writes."""
     words = call.words
     roots, pattern = search(words)
+    walk.budget.expand(len(roots) * len(pattern))
     targets = tuple(f"{root.rstrip('/')}/{pattern}" if pattern else root for root in roots)
     if "-delete" in words:
         walk.run(("rm", "-rf", "--", *targets), scope, plain=True)
@@ -252,7 +253,7 @@ def found(walk: Walk, call: Call, scope: Scope) -> str | None:
             if line[:1] and line[0] in _CHANGES and any(call.leaves(root) for root in roots):
                 walk.add(high("changes whole directories outside the workspace", ("outside",)))
             for target in targets:
-                filled = tuple(part.replace("{}", target) for part in line)
+                filled = tuple(walk.budget.replace(part, "{}", target) for part in line)
                 if call.name == "fd":
                     filled = (*filled, f"./{FACT}")
                 walk.run(filled, scope, plain=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from agentrt.actors.analyzers import EnsembleAnalyzer, ModelAnalyzer, RuleAnalyzer
 from agentrt.events import ActionEvent
-from agentrt.security.analyzers import EnsembleAnalyzer, ModelAnalyzer, RuleAnalyzer
 from agentrt.security.rating import Rating, Scene
 from agentrt.specs import SecurityRisk
-
-from .corpus import SCENE, call
+from tests.security.corpus import SCENE, call
 
 ACTION = call("terminal", command="ls")
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from ..events import ActionEvent
+from ..security.rating import Rating, Scene
+from ..security.rules import rate_action
+from ..security.verdicts import highest, low
 from ..specs import RULES, SecurityRisk
-from .rating import Rating, Scene
-from .rules import rate_action
-from .verdicts import highest, low
+from .rating_threads import apply_rule
 
 
 class Analyzer(Protocol):
@@ -21,11 +22,11 @@ class Analyzer(Protocol):
 
 
 class RuleAnalyzer:
-    """Rates by the fixed rules of `agentrt.security`."""
+    """Rates by the fixed rules of `agentrt.security`, in a thread if that may take long."""
 
     async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
         """Return the rating. Raises `msgspec.DecodeError` if the arguments are not JSON."""
-        return rate_action(action, scene)
+        return await apply_rule(rate_action, action, scene)
 
 
 class ModelAnalyzer:
