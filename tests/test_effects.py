@@ -26,7 +26,7 @@ from agentrt.errors import ConfigurationError
 from agentrt.events import ActionEvent, ConfirmationRequested, RiskAssessed
 from agentrt.security.found import found_effects
 from agentrt.security.rating import Scene
-from agentrt.security.rules import rate_action, scripts, written
+from agentrt.security.rules import rate_action, wanted, written
 from agentrt.specs import FileText, LocalWorkspace, Same, Source, Tool, ToolAnnotations, Workspace
 from agentrt.testing import ScriptedLLM, call, say
 from agentrt.tools import Tools, ToolType
@@ -226,7 +226,7 @@ def test_a_script_that_any_tool_wrote_is_known_when_it_runs() -> None:
     assert found["/home/me/project/run.sh"] == "rm -rf ~"
     assert set(found) == {"/home/me/project/run.sh", "/home/me/project/other"}
     runs = replace(SCENE, effects=Effects(runs=("bash run.sh",)))
-    assert scripts(action(), runs) == {"/home/me/project/run.sh"}
+    assert wanted(action(), runs) == (frozenset({"/home/me/project/run.sh"}), frozenset())
     assert rate_action(action(), replace(runs, files={"/home/me/project/run.sh": "rm -rf ~"})).risk is HIGH
 
 

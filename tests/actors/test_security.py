@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import os
+import socket
 import tarfile
 import time
 from pathlib import Path
@@ -375,3 +376,20 @@ async def test_each_call_of_a_reply_is_examined_once_for_all_that_come_after_it(
         await conversation.run()
         assert conversation.state.status is ExecutionStatus.FINISHED
     assert max(examined.values()) <= 8
+
+
+async def test_a_request_that_may_change_this_machine_is_asked_about_unless_the_conversation_listens_there(
+    workspace: Path,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as foreign:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        serve = (
+            f'python3 -c \'import os, socket; s = socket.create_server(("127.0.0.1", {port}))\n'
+            "os.fork() or s.accept()' > answer.txt 2>&1"
+        )
+        post = "curl -s -m 1 -X POST http://127.0.0.1:{}/x || true"
+        assert (await rated(workspace, serve, post.format(port)))[0] is SecurityRisk.LOW
+        asked = SecurityRisk.HIGH, ExecutionStatus.WAITING_FOR_CONFIRMATION
+        assert await rated(workspace, post.format(foreign.getsockname()[1])) == asked
+        assert await rated(workspace, f"printf 'curl -X POST localhost:{port}' > x.sh", "sh x.sh") == asked

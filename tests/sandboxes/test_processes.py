@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agentrt.sandboxes.processes import children, end, started_by
+from agentrt.sandboxes.processes import CONVERSATION, children, end, listening, started_by
 
 from .living import lives, until
 
@@ -185,3 +186,41 @@ async def test_what_ignores_term_is_killed(tmp_path: Path) -> None:
         assert await end(pid, MARK, 0.0) == ("SIGTERM", "SIGKILL")
         assert not lives(child)
         assert started_by(pid, MARK, 0.0) == []
+
+
+SERVES = """
+import os, socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+if "forks" in sys.argv and not os.fork(): sys.stdin.read(); os._exit(0)
+print(server.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def serving(mark: str, *words: str) -> Iterator[int]:
+    """A process that listens, with the mark of a conversation."""
+    environment = {**os.environ, CONVERSATION: mark}
+    command = [sys.executable, "-c", SERVES, *words]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        yield int(process.stdout.readline())
+
+
+def test_a_port_belongs_to_the_conversation_whose_process_listens() -> None:
+    with serving("mine") as mine, serving("other") as other, socket.create_server(("127.0.0.1", 0)) as own:
+        ports = {mine, other, own.getsockname()[1]}
+        assert listening(ports, "mine") == {mine}
+        assert listening(ports, "nobody's") == frozenset()
+        assert listening({other}, "mine") == frozenset()
+    assert listening({mine}, "mine") == frozenset()
+
+
+def test_a_server_of_several_processes_belongs_to_it_as_well() -> None:
+    with serving("mine", "forks") as port:
+        assert listening({port}, "mine") == {port}
+
+
+def test_a_port_on_which_others_listen_too_does_not_belong_to_it() -> None:
+    with serving("mine") as port, socket.create_server(("127.0.0.2", port)):
+        assert listening({port}, "mine") == frozenset()

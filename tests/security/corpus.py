@@ -14,7 +14,8 @@ from agentrt.security.rating import Rating, Scene
 from agentrt.specs import LocalWorkspace, SecurityRisk, Tool
 from agentrt.tools import BUILT_IN, Tools
 
-SCENE = Scene(LocalWorkspace("/home/me/project"), "/home/me/project")
+SCENE = Scene(LocalWorkspace("/home/me/project"), "/home/me/project", listening=frozenset({5000, 8000}))
+"""The conversation has started servers of its own, on two ports."""
 _HERE = Path(__file__).parent
 
 

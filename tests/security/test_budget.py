@@ -17,7 +17,7 @@ from agentrt.security.budget import MAX_EXPANDED, ROOM, WORK, Budget, NotAtOnce,
 from agentrt.security.command_rules import rate_command
 from agentrt.security.paths import site
 from agentrt.security.rating import Scene
-from agentrt.security.rules import MAX_ARGUMENTS, MAX_PLAIN, rate_action, scripts, written
+from agentrt.security.rules import MAX_ARGUMENTS, MAX_PLAIN, rate_action, wanted, written
 from agentrt.specs import SecurityRisk
 from agentrt.specs.effects import Effects, Source
 
@@ -171,7 +171,7 @@ def test_time_and_memory_are_at_most_linear_in_the_text(text: str) -> None:
 
 
 @pytest.mark.proof
-@settings(deadline=None, max_examples=3000)
+@settings(deadline=None, max_examples=600)
 @given(TEXTS)
 def test_time_and_memory_are_at_most_linear_in_thousands_of_texts(text: str) -> None:
     assert_linear(text)
@@ -211,7 +211,7 @@ def test_the_text_of_a_file_adds_to_the_work_that_may_be_done() -> None:
 def test_a_short_text_that_expands_nothing_is_rated_at_once(command: str) -> None:
     action, scene = call("terminal", command=command), scene_of(command)
     assert rate_action(action, scene, at_once=True) == rate_action(action, scene)
-    assert scripts(action, scene, at_once=True) == scripts(action, scene)
+    assert wanted(action, scene, at_once=True) == wanted(action, scene)
     assert written(action, scene, at_once=True) == written(action, scene)
 
 
@@ -221,7 +221,7 @@ def test_a_short_text_that_expands_nothing_is_rated_at_once(command: str) -> Non
 )  # fmt: skip
 def test_any_other_text_is_not_rated_at_once(command: str) -> None:
     action, scene = call("terminal", command=command), scene_of(command)
-    for rule in (rate_action, scripts, written):
+    for rule in (rate_action, wanted, written):
         with pytest.raises(NotAtOnce):
             rule(action, scene, at_once=True)
         rule(action, scene)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,7 +32,7 @@ from ..mcp.asking import ListServers, ServerAnswer, ServerQuestion
 from ..mcp.connections import Connections, Whose
 from ..mcp.status import ServerList
 from ..protocols import Condenser, Critic, Journal, ModelClient, SecurityAnalyzer
-from ..sandboxes.processes import end_left, process_mark
+from ..sandboxes.processes import end_left, listening, process_mark
 from ..secrets import SecretRegistry
 from ..security.rating import Own
 from ..sources.gathering import changed
@@ -347,7 +347,12 @@ class ConversationGroup:
             case "agent":
                 return Performer(lambda: AgentActor(log, parts.client, parts.tools, self._veil, self.keeper))
             case "security":
-                return Performer(lambda: SecurityActor(log, parts.analyzers, parts.tools, workspace, parts.own))
+                created = self.feed.state.created
+                assert created is not None
+                listens = partial(listening, mark=process_mark(created.id, parts.store))
+                return Performer(
+                    lambda: SecurityActor(log, parts.analyzers, parts.tools, workspace, parts.own, listens)
+                )
             case "skills":
                 return Performer(lambda: SkillActor(log, parts.tools))
             case "condenser":

@@ -20,17 +20,16 @@ from ..events import ActionEvent, ObservationEvent, RiskAssessed
 from ..protocols import SecurityAnalyzer
 from ..security.paths import normal
 from ..security.rating import Own, Rating, Scene
-from ..security.rules import scripts, written
+from ..security.rules import wanted, written
 from ..security.shell_text import settled
 from ..security.verdicts import highest, unknown
 from ..specs import SecurityRisk, Workspace
 from ..specs.agent import RULES
 from ..specs.content import sound
 from ..tools import Tools
-from .analyzers import EnsembleAnalyzer
+from .analyzers import EnsembleAnalyzer, apply_rule, in_thread
 from .dispatcher import Perform
 from .event_log import Log
-from .rating_threads import apply_rule, in_thread
 from .scripts import Script, read_scripts, with_ends
 
 RECENT = timedelta(days=1)
@@ -76,8 +75,10 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         tools: Tools,
         workspace: Workspace,
         own: Callable[[], Own] = Own,
+        listening: Callable[[frozenset[int]], frozenset[int]] = lambda ports: frozenset(),
     ) -> None:
         self._log, self._analyzers, self._tools, self._workspace, self._own = log, analyzers, tools, workspace, own
+        self._listening = listening
         self._names: tuple[str, ...] = ()
         self._analyzer: SecurityAnalyzer | None = None
         self._written: set[str] = set()
@@ -165,16 +166,20 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
 
     async def _with_scripts(self, action: ActionEvent, scene: Scene) -> tuple[Scene, dict[str, str], str]:
         """Return the scene with the texts of the files that the action runs, and of those that these run, if they are
-        young enough; the marks that show whether a file has changed when the action runs; and a file whose text is
-        unknown because a call before this one writes it ("" if none).
+        young enough, and with the ports on which the conversation listens, if the action sends to some; the marks that
+        show whether a file has changed when the action runs; and a file whose text is unknown because a call before
+        this one writes it ("" if none).
         """
         earlier = await self._written_earlier(action, scene)
         scene = replace(scene, files={path: text for path, text in earlier.items() if settled(text)})
         marks, unwritten = dict[str, str](), ""
         for _ in range(ROUNDS):
-            wanted = await apply_rule(scripts, action, scene)
-            unwritten = unwritten or min(wanted & earlier.keys(), default="")
-            unread = wanted - marks.keys() - earlier.keys()
+            files, ports = await apply_rule(wanted, action, scene)
+            if ports:
+                listening = await anyio.to_thread.run_sync(self._listening, ports)
+                scene = replace(scene, listening=scene.listening | listening)
+            unwritten = unwritten or min(files & earlier.keys(), default="")
+            unread = files - marks.keys() - earlier.keys()
             found = await self._read(unread) if unread else {}
             marks |= {path: script.mark for path, script in found.items()}
             texts = {path: script.text for path, script in found.items() if script.text is not None}

@@ -1,4 +1,6 @@
-"""Finds and ends all processes that a command started, even if they left its process group or its session."""
+"""Finds and ends all processes that a command started, even if they left its process group or its session; finds the
+ports on which those of a conversation listen.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import os
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -212,3 +214,26 @@ async def end_left(conversation: str) -> bool:
 
 _NO_SHELL = -1
 """An id that no process has as its parent or its session."""
+
+
+def listening(ports: Iterable[int], mark: str) -> frozenset[int]:
+    """Return those of `ports` on which processes of a conversation listen, and no other process. For a thread.
+
+    A process belongs to the conversation if its environment names it (`process_mark`). A process of another user cannot
+    be looked at, so it belongs to none.
+    """
+    wanted, owners = frozenset(ports), defaultdict[int, set[int | None]](set)
+    try:
+        for connection in psutil.net_connections("tcp"):
+            if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port in wanted:
+                owners[connection.laddr.port].add(connection.pid)
+    except (psutil.Error, OSError):  # the system does not tell
+        return frozenset()
+    return frozenset(port for port, pids in owners.items() if all(_belongs(pid, mark) for pid in pids))
+
+
+def _belongs(pid: int | None, mark: str) -> bool:
+    try:
+        return pid is not None and psutil.Process(pid).environ().get(CONVERSATION) == mark
+    except (psutil.Error, OSError):
+        return False

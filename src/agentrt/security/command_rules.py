@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 
+import msgspec
+
 from ..specs import SecurityRisk
 from .budget import Budget, TooDeep, TooMuch
 from .calls import JAVASCRIPT, Call, names, options, program
@@ -29,6 +31,7 @@ from .paths import Site, Zone, persists, place
 from .program_table import rate_by_table
 from .python_code import rate_python
 from .rating import Rating
+from .request_rules import SENDERS, rate_sent, sent_ports
 from .shell_scope import Scope
 from .shell_text import ANY, DATA, FACT, FETCHED, SECRET, without_marks
 from .shell_walk import UNREADABLE_SOURCE, Walk
@@ -76,13 +79,24 @@ def rate_command(source: str, where: Site, files: Mapping[str, str] = {}, budget
     return highest(walk.ratings)
 
 
-def files_run(source: str, where: Site, files: Mapping[str, str] = {}, budget: Budget | None = None) -> frozenset[str]:
-    """Return the paths of files that shell source runs or appends to and whose text is not known.
+class Wanted(msgspec.Struct, frozen=True):
+    """The facts from outside that a rating depends on.
 
-    Known texts are those in `files` and those that the source itself writes. Raises `NotAtOnce` only.
+    `files` are the paths of files that are run or appended to and whose text is not known. `ports` are those of this
+    machine to which requests that may change something are sent.
     """
-    _, scope = _walked(source, where, files, budget)
-    return frozenset(scope.wanted)
+
+    files: frozenset[str] = frozenset()
+    ports: frozenset[int] = frozenset()
+
+
+def wanted_by(source: str, where: Site, files: Mapping[str, str] = {}, budget: Budget | None = None) -> Wanted:
+    """Return the facts that the rating of shell source depends on. Raises `NotAtOnce` only.
+
+    Known texts are those in `files` and those that the source itself writes.
+    """
+    walk, scope = _walked(source, where, files, budget)
+    return Wanted(frozenset(scope.wanted), frozenset(walk.ports))
 
 
 def files_written(source: str, where: Site, budget: Budget | None = None) -> dict[str, str]:
@@ -162,6 +176,10 @@ def _rate(walk: Walk, call: Call, scope: Scope) -> str | None:
         walk.add(high("runs what it fetches", ("network",), ("web",)))
     if call.name == "pytest":
         tested(walk, call, scope)
+    if call.name in SENDERS:
+        for port in sent_ports(call):
+            walk.ports.add(port)
+            walk.add(*rate_sent(port, call.where))
     if not stays_here(call):
         walk.add(*rate_by_table(call))
     walk.add(*rate_network(call), *rate_packages(call), *rate_unread(call), *rate_own(call))

@@ -22,6 +22,10 @@ _NAMES_ADDRESS = re.compile(r"(?i).*ur[il]|(?:.*[_-])?(?:ur[il]s|hosts?|hostname
 _NAMES_COMMAND = re.compile(r"(?i)(?:.*[_-])?(?:commands?|cmd|cmdline|shell|bash|script)")
 _NAMES_WORDS = re.compile(r"(?i)args|argv|arguments")
 _NAMES_PROGRAM = re.compile(r"(?i)(?:.*[_-])?(?:code|python|program)")
+_NAMES_METHOD = re.compile(r"(?i)(?:.*[_-])?(?:method|verb)")
+_NAMES_BODY = re.compile(r"(?i)(?:.*[_-])?(?:body|payload)")
+_CHANGES = re.compile(r"(?i)\s*+(?!(?:GET|HEAD|OPTIONS|TRACE)\s*+\Z)[A-Z-]{1,40}+\s*+")
+"""Matches a method of HTTP that may change something."""
 _NAMES = (_NAMES_PATH, _NAMES_ADDRESS, _NAMES_COMMAND, _NAMES_PROGRAM)
 
 
@@ -33,6 +37,7 @@ def found_effects(arguments: msgspec.Raw, *, only_reads: bool) -> Effects:
     commands, with so many arguments for each, that these together are too long.
     """
     reads, writes, addresses, sources = dict[str, None](), dict[str, None](), dict[str, None](), dict[Source, None]()
+    sends = False
     for name, text in _given(msgspec.json.decode(arguments), Budget(len(bytes(arguments)))):
         if _NAMES_COMMAND.fullmatch(name):
             sources[Source(text)] = None
@@ -40,6 +45,9 @@ def found_effects(arguments: msgspec.Raw, *, only_reads: bool) -> Effects:
         if _NAMES_PROGRAM.fullmatch(name) and not only_reads:
             sources[Source(text, "python")] = None
             continue
+        sends = sends or bool(
+            _NAMES_BODY.fullmatch(name) or (_NAMES_METHOD.fullmatch(name) and _CHANGES.fullmatch(text))
+        )
         for line in text.split("\n"):
             line = line.strip()
             path = line if len(line) <= MAX_TEXT else normpath(line)
@@ -52,7 +60,7 @@ def found_effects(arguments: msgspec.Raw, *, only_reads: bool) -> Effects:
             elif " " not in path:
                 reads[path] = None
     written = () if only_reads else tuple(FileText(path) for path in writes)
-    return Effects(tuple(reads), written, tuple(sources), tuple(addresses))
+    return Effects(tuple(reads), written, tuple(sources), tuple(addresses), tuple(addresses) if sends else ())
 
 
 def names_effects(arguments: msgspec.Raw, parameters: msgspec.Raw) -> bool:

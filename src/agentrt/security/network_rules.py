@@ -33,7 +33,8 @@ def host(text: str) -> str:
     """Return the host of a URL or of `user@host:path`, an IP address in canonical form; empty if there is none."""
     match = _URL.match(text)
     name = match[2] if match else text.rpartition("@")[2].partition("/")[0]
-    name = name if name.startswith("[") or name.count(":") > 1 else name.partition(":")[0]
+    name = name if name.count(":") > 1 else name.partition(":")[0]
+    name = name.partition("]")[0] if name.startswith("[") else name
     name = name.strip("[]").rstrip(".").lower()
     return _address(name) or name
 

@@ -44,6 +44,8 @@ class Site(msgspec.Struct, frozen=True):
     home: str
     start: str
     own: Own = Own()
+    listening: frozenset[int] | None = frozenset()
+    """The ports on which only processes of the conversation listen; None: all that are there, as in a container."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -62,11 +64,11 @@ _SYSTEM = frozenset(
 _HOMES = re.compile(r"/(?:home|Users)/[^/]+|/root")
 
 
-def site(workspace: str, start: str | None, own: Own = Own()) -> Site:
+def site(workspace: str, start: str | None, own: Own = Own(), listening: frozenset[int] | None = frozenset()) -> Site:
     """Return the site of a workspace. The home directory is known only if the workspace is in it."""
     root = normal(workspace)
     match = _HOMES.match(root)
-    return Site(root, match[0] if match else "/~", ANY if start is None else normal(start), own)
+    return Site(root, match[0] if match else "/~", ANY if start is None else normal(start), own, listening)
 
 
 def normal(path: str) -> str:

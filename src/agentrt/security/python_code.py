@@ -29,7 +29,9 @@ from .python_names import (
     RUNNER,
     SHELL,
 )
+from .python_requests import Requests
 from .python_values import Values
+from .request_rules import rate_sent
 from .shell_scope import Scope
 from .shell_text import ANY, DECODED, FACT, FETCHED, settled
 from .task_rules import keep
@@ -103,6 +105,7 @@ class _Reader:
         self._values = Values(walk.budget)
         self._fold, self._dotted = self._values.fold, self._values.dotted
         self._network = self._reads = self._shells = False
+        self._requests = Requests(self._values)
         self._here = self._away = False
         """Whether the code talks to this machine, and whether to another."""
 
@@ -143,6 +146,9 @@ class _Reader:
                     self._environment(node)
         if self._network:
             self._sends()
+            for port in self._requests.ports():
+                self._walk.ports.add(port)
+                self._walk.add(*rate_sent(port, self._walk.where))
         if "agentrt" in self._values.modules:
             self._walk.add(USES_LIBRARY)
         for module in sorted(self._values.modules - sys.stdlib_module_names):
@@ -209,6 +215,7 @@ class _Reader:
                 self._walk.add(USES_LIBRARY)
         if name.endswith(("os.dup2", "os.getenvb")) or name == "pty.spawn":
             self._shells = True
+        self._requests.note(node, name)
         if NETWORK.match(name) and not QUIET.match(name):
             self._network = True
             self._destinations(node)
@@ -314,6 +321,7 @@ class _Reader:
 
     def _text(self, text: str) -> None:
         for url in _URL.findall(text):
+            self._requests.name(url)
             self._here, self._away = (True, self._away) if LOOPBACK.match(url) else (self._here, True)
         if len(text) < 300 and METADATA.search(text):
             self._walk.add(high("asks for the machine's own credentials", ("network", "secrets")))

@@ -23,7 +23,8 @@ class Scene(msgspec.Struct, frozen=True):
     `directory` is the absolute path in which its commands start; None if it is only known when the action runs.
     `files` has the known texts of files that it runs, by path: those that the conversation wrote or that changed
     recently. `own` is what no agent should touch. `effects` is None if the tool declares none; `only_reads` says
-    whether such a tool declares that it changes nothing, here or elsewhere.
+    whether such a tool declares that it changes nothing, here or elsewhere. `listening` are the ports of this
+    machine on which processes of the conversation listen, and no other process.
     """
 
     workspace: Workspace
@@ -32,6 +33,7 @@ class Scene(msgspec.Struct, frozen=True):
     own: Own = Own()
     effects: Effects | None = None
     only_reads: bool = False
+    listening: frozenset[int] = frozenset()
 
 
 class Rating(Given, frozen=True):

@@ -7,15 +7,16 @@ import shlex
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from ..events import ActionEvent
+from ..specs import DockerWorkspace
 from ..specs.effects import Effects, Source
 from .budget import Budget, NotAtOnce, TooMuch
 from .calls import Call
 from .file_rules import rate_tree, rate_tree_write
 from .found import found_effects, texts
 from .injections import rate_text
-from .own_rules import rate_requests
 from .paths import Site, normal, site
 from .rating import Rating, Scene
 from .shell_text import ANY
@@ -43,7 +44,7 @@ def rate_action(action: ActionEvent, scene: Scene, *, at_once: bool = False) -> 
     where, (effects, budget) = _site(scene), _considered(action, scene, at_once)
     call = Call(action.tool_name, (), where.workspace, where)
     try:
-        ratings = list(_rate_named(call, effects, budget))
+        ratings = list(_rate_named(call, effects, scene, budget))
     except TooMuch:
         ratings = [unknown("names too much to be read")]
     ratings += [_rate_source(source, where, scene, budget) for source in effects.sources]
@@ -54,7 +55,7 @@ def rate_action(action: ActionEvent, scene: Scene, *, at_once: bool = False) -> 
     return highest(ratings, "only reads" if effects.reads else "touches nothing")
 
 
-def _rate_named(call: Call, effects: Effects, budget: Budget) -> Iterator[Rating]:
+def _rate_named(call: Call, effects: Effects, scene: Scene, budget: Budget) -> Iterator[Rating]:
     """Rate the paths and addresses of an action."""
     where = call.where
     for path in effects.reads:
@@ -66,20 +67,33 @@ def _rate_named(call: Call, effects: Effects, budget: Budget) -> Iterator[Rating
     for address in effects.reaches:
         budget.spend(32 + len(address))
         yield from _rate_address(call, address)
+    if effects.sends:
+        from .request_rules import local_port, rate_sent
+
+        here = replace(where, listening=scene.listening)  # the tool itself sends, not a program in a container
+        for sent in effects.requests:
+            budget.spend(32 + len(sent.where))
+            yield from _rate_address(call, sent.where)
+            yield from rate_sent(local_port(sent.where), here)
 
 
-def scripts(action: ActionEvent, scene: Scene, *, at_once: bool = False) -> frozenset[str]:
-    """Return the paths of the files that an action's commands run or append to and whose text is not in `scene`.
+def wanted(action: ActionEvent, scene: Scene, *, at_once: bool = False) -> tuple[frozenset[str], frozenset[int]]:
+    """Return what the rating depends on and is not in `scene`: the paths of files that an action's commands run or
+    append to, and the ports of this machine to which it sends requests that may change something.
 
     Raises as `rate_action` does.
     """
     effects, budget = _considered(action, scene, at_once)
     commands = [_command(source) for source in effects.sources if not source.typed]
-    if not commands:
-        return frozenset()
-    from .command_rules import files_run
+    if not commands and not effects.sends:
+        return frozenset(), frozenset()
+    from .command_rules import wanted_by
+    from .request_rules import local_port
 
-    return frozenset().union(*(files_run(command, _site(scene), scene.files, budget) for command in commands))
+    found = [wanted_by(command, _site(scene), scene.files, budget) for command in commands]
+    ports = {port for sent in effects.requests if (port := local_port(sent.where)) is not None}
+    ports = ports.union(*(each.ports for each in found)) - scene.listening
+    return frozenset().union(*(each.files for each in found)), frozenset(ports)
 
 
 def written(action: ActionEvent, scene: Scene, *, at_once: bool = False) -> dict[str, str]:
@@ -118,7 +132,10 @@ def _is_plain(effects: Effects) -> bool:
 
 
 def _site(scene: Scene) -> Site:
-    return site(scene.workspace.path, scene.directory, scene.own)
+    """Return where an action's commands run: in a container, all that listens there belongs to the conversation."""
+    workspace = scene.workspace
+    apart = isinstance(workspace, DockerWorkspace) and workspace.network != "host"
+    return site(workspace.path, scene.directory, scene.own, None if apart else scene.listening)
 
 
 def _rooted(path: str, where: Site) -> str:
@@ -133,6 +150,7 @@ def _command(source: Source) -> str:
 
 def _rate_source(source: Source, where: Site, scene: Scene, budget: Budget) -> Rating:
     from .command_rules import rate_command, rate_input  # takes 50 ms to compile its patterns: not at every start
+    from .own_rules import rate_requests
 
     if not source.text.strip():
         return low("waits")
@@ -145,6 +163,7 @@ def _rate_source(source: Source, where: Site, scene: Scene, budget: Budget) -> R
 
 def _rate_address(call: Call, address: str) -> Iterator[Rating]:
     from .network_rules import rate_url
+    from .own_rules import rate_requests
 
     yield from rate_requests(address, call.where)
     yield from rate_url(call, address)

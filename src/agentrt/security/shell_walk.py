@@ -69,6 +69,8 @@ class Walk:
         self.where = where
         self.budget = budget
         self.ratings: list[Rating] = []
+        self.ports: set[int] = set()
+        """The ports of this machine to which requests that may change something are sent."""
         self._rate = rate
         self._steps = 0
         self._depth = 0

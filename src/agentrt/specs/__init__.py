@@ -12,7 +12,7 @@ from .condensers import (
 )
 from .content import BlobReference, Content, FileContent, ImageContent, TextContent, Thinking
 from .context import AgentContext, PluginSource
-from .effects import Effects, FileText, Source
+from .effects import Effects, FileText, Sent, Source
 from .flow import InformationFlow
 from .hooks import Hook, HookEvent
 from .llm import LLM, AnyLLM, Capabilities, FallbackLLM, RouterLLM
@@ -76,6 +76,7 @@ __all__ = [
     "RouterLLM",
     "Same",
     "SecurityRisk",
+    "Sent",
     "Skill",
     "Source",
     "StuckDetection",

@@ -1,0 +1,161 @@
+"""Requests that may change what listens on this machine."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from agentrt import Effects, SecurityRisk
+from agentrt.security.command_rules import rate_command, wanted_by
+from agentrt.security.paths import site
+from agentrt.security.request_rules import ANY_PORT, local_port
+from agentrt.security.rules import rate_action, wanted
+from agentrt.specs import DockerWorkspace, Sent
+
+from .corpus import SCENE, call
+
+LOW, MEDIUM, HIGH, UNKNOWN = SecurityRisk.LOW, SecurityRisk.MEDIUM, SecurityRisk.HIGH, SecurityRisk.UNKNOWN
+HERE = site("/home/me/project", "/home/me/project")
+PYTHON = "python3 -c '{}'".format
+
+
+CHANGING = [
+    ("curl -X POST http://127.0.0.1:2375/containers/create", 2375),
+    ("curl -XDELETE http://127.0.0.1:9200/idx", 9200),
+    ("curl --request DELETE localhost:9200/idx", 9200),
+    ("curl -L -X DELETE http://127.0.0.1:9200/idx", 9200),
+    ("curl -d x=1 127.1:2375/x", 2375),
+    ("curl --json '{}' http://[::1]:2375/x", 2375),
+    ("curl --data-raw x http://0x7f000001:2375/x", 2375),
+    ("curl -F a=b http://localhost:2375/x", 2375),
+    ("curl -T notes.txt http://localhost:2375/x", 2375),
+    ("curl -G -X PUT -d x http://localhost:2375/x", 2375),
+    ("curl -H 'X-HTTP-Method-Override: DELETE' http://localhost:2375/x", 2375),
+    ("curl -X POST http://docker.localhost:2375/x", 2375),
+    ("curl -X POST http://localhost/x", 80),
+    ("p=2375; curl -X POST http://localhost:$p/x", 2375),
+    ("sh -c 'curl -X POST http://localhost:2375/x'", 2375),
+    ("wget --method=DELETE http://localhost:9200/idx", 9200),
+    ("wget --post-data=x http://localhost:9200/idx", 9200),
+    ("wget --body-data=x --method GET http://localhost:9200/idx", 9200),
+    ("http DELETE :9200/idx", 9200),
+    ("http localhost:9200/idx name=x", 9200),
+    ("http POST http://localhost:9200/idx", 9200),
+    ("echo x | http :9200/idx", 9200),
+    ("printf 'DELETE /idx HTTP/1.0\\r\\n\\r\\n' | nc localhost 9200", 9200),
+    (PYTHON('import requests; requests.post("http://127.0.0.1:2375/x")'), 2375),
+    (PYTHON('import requests; requests.request("DELETE", "http://127.0.0.1:9200/x")'), 9200),
+    (PYTHON('import requests; s = requests.Session(); s.delete("http://127.0.0.1:9200/x")'), 9200),
+    (PYTHON('import httpx; httpx.Client(base_url="http://127.0.0.1:9200").put("/x", json={})'), 9200),
+    (PYTHON('from urllib.request import *; urlopen("http://127.0.0.1:2375/x", b"x")'), 2375),
+    (PYTHON('import urllib.request as u; u.urlopen(u.Request("http://localhost:2375/x", method="DELETE"))'), 2375),
+    (PYTHON('import http.client as h; c = h.HTTPConnection("localhost", 2375); c.request("POST", "/x")'), 2375),
+    (PYTHON('import socket; s = socket.create_connection(("127.0.0.1", 2375)); s.sendall(b"x")'), 2375),
+    ('node -e \'fetch("http://127.0.0.1:2375/x", {method: "POST"})\'', 2375),
+    ('ruby -e \'require "net/http"; Net::HTTP.post(URI("http://127.0.0.1:2375/x"), "")\'', 2375),
+]
+
+
+@pytest.mark.parametrize(("command", "port"), CHANGING)
+def test_a_request_that_may_change_this_machine_is_high(command: str, port: int) -> None:
+    rating = rate_command(command, HERE)
+    assert (rating.risk, "outside" in rating.sinks) == (HIGH, True)
+    assert rating.reason == f"sends to port {port} of this machine, where nothing of this conversation listens"
+    assert port in wanted_by(command, HERE).ports
+
+
+@pytest.mark.parametrize(("command", "port"), CHANGING)
+def test_not_where_the_conversation_listens(command: str, port: int) -> None:
+    where = site("/home/me/project", "/home/me/project", listening=frozenset({port}))
+    assert rate_command(command, where).risk in (LOW, MEDIUM)
+    assert rate_command(command, replace(HERE, listening=None)).risk in (LOW, MEDIUM)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl http://127.0.0.1:9200/idx",
+        "curl -I -X HEAD http://127.0.0.1:9200/idx",
+        "curl -G -d q=x http://127.0.0.1:9200/idx",
+        "curl -s -H 'Accept: x' -o out.json http://localhost:9200/",
+        "wget -q http://localhost:9200/idx",
+        "http :9200/idx q==x Accept:x",
+        "http GET localhost:9200/idx",
+        "nc -z localhost 9200",
+        PYTHON('import requests; requests.get("http://127.0.0.1:9200/x", timeout=3).json().get("a")'),
+        PYTHON('import urllib.request as u; u.urlopen("http://localhost:9200/x", timeout=3)'),
+        "node -e 'fetch(\"http://127.0.0.1:2375/x\")'",
+    ],
+)
+def test_a_request_that_only_reads_is_not(command: str) -> None:
+    assert rate_command(command, HERE).risk in (LOW, MEDIUM)
+    assert not wanted_by(command, HERE).ports
+
+
+def test_a_port_that_is_not_known_is_unknown() -> None:
+    for command in ("curl -X POST http://localhost:{1..9}/x", "curl -X POST http://localhost:[1-9]/x"):
+        assert rate_command(command, HERE).risk in (UNKNOWN, HIGH)
+    assert rate_command("curl -X POST http://localhost:$PORT/x", HERE).risk is UNKNOWN
+
+
+def test_a_program_may_send_to_its_own_server() -> None:
+    code = """
+import http.server, threading, urllib.request
+server = http.server.HTTPServer(("127.0.0.1", {}), None)
+urllib.request.urlopen(f"http://127.0.0.1:{}/x", b"x")
+"""
+    for bound, used in (("8765", "8765"), ("0", "{server.server_port}")):
+        source = f"python3 - <<'E'{code.format(bound, used)}E"
+        assert rate_command(source, HERE).risk in (LOW, MEDIUM)
+    assert rate_command(f"python3 - <<'E'{code.format('8765', '2375')}E", HERE).risk is HIGH
+
+
+@pytest.mark.parametrize(
+    ("sent", "listening", "risk"),
+    [
+        (Sent("http://127.0.0.1:2375/containers/create", "POST"), (), HIGH),
+        ("localhost:9200", (), HIGH),
+        ("localhost:9200", (9200,), LOW),
+        ("localhost:9200", (9201,), HIGH),
+        ("https://example.com/", (), MEDIUM),
+    ],
+)
+def test_a_tool_says_what_it_sends(sent: str | Sent, listening: tuple[int, ...], risk: SecurityRisk) -> None:
+    scene = replace(SCENE, effects=Effects(sends=(sent,)), listening=frozenset(listening))
+    assert rate_action(call("mine"), scene).risk is risk
+
+
+def test_a_tool_of_a_server_is_rated_by_its_arguments() -> None:
+    action = call("mcp_http", url="http://127.0.0.1:2375/x", method="POST")
+    assert rate_action(action, replace(SCENE, only_reads=True)).risk is HIGH
+    assert wanted(action, SCENE) == (frozenset(), frozenset({2375}))
+    read = call("mcp_http", url="http://127.0.0.1:2375/x", method="get")
+    assert rate_action(read, replace(SCENE, only_reads=True)).risk is LOW
+
+
+def test_what_listens_in_a_container_is_the_conversations_own_but_a_tool_is_not_in_the_container() -> None:
+    scene = replace(SCENE, workspace=DockerWorkspace("/home/me/project", image="x"))
+    posts = "curl -X POST http://127.0.0.1:2375/x"
+    assert rate_action(call("terminal"), replace(scene, effects=Effects(runs=(posts,)))).risk is LOW
+    assert rate_action(call("mine"), replace(scene, effects=Effects(sends=("localhost:2375",)))).risk is HIGH
+    shared = replace(scene, workspace=DockerWorkspace("/home/me/project", image="x", network="host"))
+    assert rate_action(call("terminal"), replace(shared, effects=Effects(runs=(posts,)))).risk is HIGH
+
+
+@pytest.mark.parametrize(
+    ("text", "port"),
+    [
+        ("http://localhost", 80),
+        ("https://127.0.0.1/x", 443),
+        ("http://user:1@127.0.0.1:81/x:2", 81),
+        ("localhost:8000", 8000),
+        ("[::1]:8000", 8000),
+        ("http://localhost:x/", ANY_PORT),
+        ("http://localhost:123456/", ANY_PORT),
+        ("redis://localhost", ANY_PORT),
+        ("http://localhost@example.com:80/", None),
+        ("https://example.com", None),
+    ],
+)
+def test_the_port_of_an_address(text: str, port: int | None) -> None:
+    assert local_port(text) == port
