@@ -77,7 +77,7 @@ def _wget(call: Call) -> Iterator[str]:
         yield from read.operands
 
 
-_ITEM = re.compile(r"[^:=@\s]+(?::=@?|=@|=(?!=)|@)")
+_ITEM = re.compile(r"(?<![^:=@\s])[^:=@\s]++(?::=@?|=@|=(?!=)|@)")
 """An item of HTTPie that is sent in the body: `name=text`, `name:=json`, `name@file`, but not `name==query`."""
 
 
