@@ -18,8 +18,7 @@ from agentrt.errors import ToolError
 from agentrt.sandboxes.environment import environment
 from agentrt.sandboxes.local import LocalConsole
 from agentrt.sandboxes.markers import Ended
-from agentrt.sandboxes.output import KEPT, Output
-from agentrt.sandboxes.shell import Shell
+from agentrt.sandboxes.shell import KEPT, Output, Shell
 
 from .living import lives, runs, until
 

@@ -7,16 +7,20 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
 import msgspec
 
 from ..context.messages import Message
-from ..specs.content import sound
+from ..specs import Content
+from ..specs.content import plain, sound, text
 from ..specs.schemas import defaults_of
-from .sampling import messages_of, words_of
+from .results import blocks_of
+
+if TYPE_CHECKING:
+    from mcp_types import CreateMessageRequestParams
 
 MOST_LINES = 200
 """Lines of a server's log that are kept."""
@@ -178,3 +182,23 @@ class Answers:
 def _is_form(form: Any) -> bool:
     properties = form.get("properties", {}) if isinstance(form, dict) else None
     return isinstance(properties, dict) and all(isinstance(field, dict) for field in properties.values())
+
+
+def messages_of(params: CreateMessageRequestParams) -> list[Message]:
+    """Return the messages of a request, in order."""
+    made = [Message("system", text(sound(params.system_prompt)))] if params.system_prompt else []
+    return [*made, *(Message(_role(given.role), _content(given.content)) for given in params.messages)]
+
+
+def words_of(params: CreateMessageRequestParams) -> str:
+    """Return the question to a person."""
+    lines = "\n".join(f"{message.role}: {plain(message.content)}" for message in messages_of(params))
+    return f"It wants your model to answer this, which costs you what the model costs:\n{lines}"
+
+
+def _role(given: str) -> Any:
+    return "assistant" if given == "assistant" else "user"
+
+
+def _content(given: Any) -> tuple[Content, ...]:
+    return tuple(block for one in (given if isinstance(given, list) else [given]) for block in blocks_of(one))
