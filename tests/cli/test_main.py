@@ -193,7 +193,16 @@ def test_a_damaged_log_is_refused_with_its_place(
         ran = agentrt(tmp_path, *words)
         assert ran.returncode == 2
         assert "events.jsonl:5: record 5 is damaged" in ran.stderr
+        assert "agentrt log verify" in ran.stderr
+        assert "agentrt log repair --force" in ran.stderr
         assert len(ran.stderr.splitlines()) == 1
+    shown = agentrt(tmp_path, "show", "damaged")
+    assert "--- event 5 cannot be read: line 5 is damaged ---" in shown.stdout
+    assert len(shown.stdout.partition("--- event 5 ")[2].splitlines()) > 5, "what comes after it is shown"
+    as_json = agentrt(tmp_path, "show", "damaged", "--json")
+    assert [json.loads(line)["seq"] for line in as_json.stdout.splitlines()] == [
+        seq for seq in range(1, len(lines) + 1) if seq != 5
+    ]
     assert "damaged" in agentrt(tmp_path, "list").stdout
     assert len(agentrt(tmp_path, "show", "damaged", "--at", "2", "--json").stdout.splitlines()) == 2
     forked = agentrt(tmp_path, "fork", "damaged", "--at", "2")

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from types import TracebackType
 
 import anyio
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from ..controls import AnyControl, Fork, Forked, Interrupt, Pause, Reply
 from ..conversation import Conversation
+from ..conversation.log_end import LogEnd, read_only
 from ..errors import AgentrtError, ConfigurationError, ConversationMissing, LogCorrupt, LogLocked
 from ..events import DIED_REASON, PauseEvent
 from ..ids import new_id
@@ -70,6 +72,18 @@ class _Hosted:
         return self.conversation.state.created is None
 
 
+class _Read:
+    """A conversation that is read here while another process has it open."""
+
+    __slots__ = ("asked", "conversation", "end", "owner")
+
+    def __init__(self, end: LogEnd) -> None:
+        self.end, self.conversation, self.asked = end, read_only(end), time.monotonic()
+        created = end.state.created
+        assert created is not None
+        self.owner = created.owner
+
+
 class Hosting:
     """The conversations of one server; an async context manager.
 
@@ -84,6 +98,7 @@ class Hosting:
         self.followed: Callable[[str], bool] = lambda conversation_id: False
         """Whether a conversation has followers."""
         self._hosted: dict[str, _Hosted] = {}
+        self._read: dict[str, _Read] = {}
         self._opening: dict[str, anyio.Lock] = {}
 
     async def __aenter__(self) -> Hosting:
@@ -166,6 +181,9 @@ class Hosting:
                         if hosted.asked < since and hosted.asleep and self._hosted.get(name) is hosted:
                             del self._hosted[name]
                             await self._close(name, hosted)
+            for name, read in list(self._read.items()):
+                if read.asked < since and not self.followed(name):
+                    self._read.pop(name, None)
 
     async def _close(self, name: str, hosted: _Hosted) -> None:
         try:
@@ -185,6 +203,36 @@ class Hosting:
             raise ConversationMissing(conversation_id)
         hosted.asked = time.monotonic()
         return hosted.conversation
+
+    async def read(self, conversation_id: str, principal: Principal) -> Conversation:
+        """Return a conversation for a request that only reads it: as `get` does, or from its log if another process has
+        it open. Raises the same errors, except `LogLocked`.
+        """
+        try:
+            return await self.get(conversation_id, principal)
+        except LogLocked:
+            read = await self._read_of(conversation_id)
+        if not principal.sees(read.owner):
+            raise ConversationMissing(conversation_id)
+        read.asked = time.monotonic()
+        return read.conversation
+
+    async def _read_of(self, conversation_id: str) -> _Read:
+        """Return what is read of a conversation that another process has open, as its log is now."""
+        if (read := self._read.get(conversation_id)) is not None:
+            await read.end.refresh()
+            return read
+        end = LogEnd(self.runtime.store, conversation_id, partial(self._is_ours, conversation_id))
+        await end.refresh()
+        return self._read.setdefault(conversation_id, _Read(end))
+
+    async def _is_ours(self, conversation_id: str) -> bool:
+        """Return whether a conversation is open here, and open it if no other process has it open any more."""
+        try:
+            await self._open(conversation_id)
+        except LogLocked:
+            return False
+        return True
 
     async def _owner(self, conversation_id: str) -> str | None:
         """Return the owner of a conversation that is not open here; None also if it is missing or damaged."""
@@ -319,6 +367,7 @@ class Hosting:
                 conversation = Conversation(id=conversation_id, runtime=self.runtime)
                 await conversation.__aenter__()
                 hosted = self._hosted[conversation_id] = _Hosted(conversation)
+                self._read.pop(conversation_id, None)
             return hosted
 
     @asynccontextmanager

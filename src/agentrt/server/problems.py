@@ -43,7 +43,7 @@ ERRORS: Mapping[type[AgentrtError], Told] = {
     errors.ConversationExists: Told(409, "conversation-exists", ("name",)),
     errors.CursorExpired: Told(410, "cursor-expired", ("why",)),
     errors.LogLocked: Told(423, "log-locked", ("name",)),
-    errors.LogCorrupt: Told(500, "log-corrupt", ("line", "reason")),
+    errors.LogCorrupt: Told(409, "log-corrupt", ("line", "reason", "after")),
     errors.LogFailed: Told(503, "log-failed", ("cause",)),
     errors.ConversationBusy: Told(409, "conversation-busy"),
     errors.EventRefused: Told(409, "event-refused"),
@@ -103,6 +103,12 @@ HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
 """The codes of Starlette's own errors, by status."""
 
 
+_REPAIR = (
+    "its intact events can still be read; on the server's machine 'agentrt log verify' checks the log, and"
+    " 'agentrt log repair --force' cuts it there; or restore it from a copy"
+)
+
+
 class Refusal(Exception):
     """An exception that is answered with a problem."""
 
@@ -151,7 +157,7 @@ def _detail(error: Exception) -> str:
     """Return what a client may be told of an error: nothing of the server's own files and code."""
     match error:
         case LogCorrupt(line=line, reason=reason):
-            return f"record {line} of the log: {reason}"
+            return f"record {line} of the log: {reason}; {_REPAIR}"
         case LogFailed(cause=cause):
             return f"the log cannot be written: {_plain(cause)}"
         case NothingRecorded(why=why):

@@ -61,6 +61,10 @@ class Call(Generic[Body, Query]):
         """Return the conversation that the path names. Raises `ConversationMissing`, and errors of opening."""
         return await self.services.hosting.get(self.named(), self.principal)
 
+    async def reading(self) -> Conversation:
+        """Do the same for a request that only reads: another process may have the conversation open."""
+        return await self.services.hosting.read(self.named(), self.principal)
+
 
 Handler = Callable[[Call[Any, Any]], Awaitable[Any]]
 

@@ -15,6 +15,7 @@ from ..listing import Hit
 from ..llm.known_models import KnownModel
 from ..specs import Agent, AnyLLM, SecurityRisk, ToolDefinition
 from ..specs.secrets import SavedSecret
+from ..storing import Gap
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
 """The pattern of a conversation's id."""
@@ -207,6 +208,8 @@ class EventPage(msgspec.Struct, frozen=True):
     next: int | None
     cursor: Cursor
     """The current end of the conversation."""
+    gaps: tuple[Gap, ...] = ()
+    """The places of a damaged log that cannot be read; `items` has the intact events around them."""
 
 
 class EventCount(msgspec.Struct, frozen=True):

@@ -106,7 +106,11 @@ class FileHistory(History):
     async def fetch(self, sha256: str) -> bytes | None:
         if len(sha256) != 64 or not all(digit in "0123456789abcdef" for digit in sha256):
             return None
-        directories = [part.path.parent / BLOBS for part in await self._located()]
+        try:
+            parts = await self._located()
+        except LogCorrupt as corrupt:
+            parts = await self._located(corrupt.after or 0)
+        directories = [part.path.parent / BLOBS for part in parts]
         return await self._do(_blob, directories, sha256)
 
     def _acknowledged(self, wanted: Wanted) -> Wanted:

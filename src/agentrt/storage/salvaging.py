@@ -10,7 +10,7 @@ import msgspec
 
 from ..codec import decode
 from ..storing import SCANNED, Gap, Page, Tally, Wanted
-from .damage import lost_after
+from .damage import durable_seq, lost_after
 from .framing import place
 from .pages import bounds, select, tally
 from .reading import BUFFER, EVENTS, origin
@@ -42,7 +42,7 @@ def salvage(directory: Path) -> Salvage:
 
     A torn tail has none: nothing says that it was durable.
     """
-    found = _salvage(directory)
+    found = _salvage(directory, durable_seq(directory)[0])
     if (lack := lost_after(directory, found.last)) is not None:
         gaps = [gap for gap in found.gaps if gap.before is not None]
         found = Salvage(found.records, [*gaps, Gap(found.last, None, lack)])
@@ -58,10 +58,17 @@ def salvaged_page(directory: Path, wanted: Wanted, limit: int, most: int = SCANN
         records.reverse()
     end = records[-1].seq if records else 0
     page = select(_lines(records), wanted, limit, end, most)
-    low, high = (last + 1, page.next) if wanted.backwards else (first - 1, page.next)
-    low, high = (high or first - 1, low) if wanted.backwards else (low, high or wanted.before)
-    gaps = [gap for gap in found.gaps if gap.after < high and (gap.before is None or gap.before > low)]
-    return Page(page.events, page.next, tuple(gaps))
+    after, before = first - 1, wanted.before  # of the part of the log that the page is about
+    if page.next is not None:
+        after, before = (page.next, before) if wanted.backwards else (after, page.next)
+    return Page(page.events, page.next, tuple(gap for gap in found.gaps if _is_within(gap, after, before)))
+
+
+def _is_within(gap: Gap, after: int, before: int) -> bool:
+    """Return whether events of a gap are within these bounds. One at the end belongs to the last event."""
+    if gap.before is None:
+        return gap.after < before
+    return gap.after + 1 < before and gap.before - 1 > after
 
 
 def salvaged_count(directory: Path, wanted: Wanted, most: int = SCANNED) -> Tally:
@@ -82,20 +89,21 @@ def _lines(records: Iterable[_Record]) -> Iterator[tuple[int, bytes]]:
         yield record.seq, opened[1][record.begin : record.end]
 
 
-def _salvage(directory: Path) -> Salvage:
+def _salvage(directory: Path, durable: int) -> Salvage:
+    """Find the intact records of a log, of which those up to `durable` were durable."""
     path = directory / EVENTS
     with path.open("rb", buffering=BUFFER) as file:
         shared = origin(file.readline())
         file.seek(0)
         found = Salvage([], []) if shared is None else _shared(directory.parent / shared[0], shared[1])
-        _take(file, path, shared[1] if shared else 0, found)
+        _take(file, path, shared[1] if shared else 0, durable, found)
     return found
 
 
 def _shared(parent: Path, upto: int) -> Salvage:
     """Find the intact records that a fork shares with its parent."""
     try:
-        found = _salvage(parent)
+        found = _salvage(parent, upto)
     except FileNotFoundError:
         return Salvage([], [Gap(0, upto + 1, f"they are those of conversation {parent.name}, which is not there")])
     records = [record for record in found.records if record.seq <= upto]
@@ -106,8 +114,10 @@ def _shared(parent: Path, upto: int) -> Salvage:
     return Salvage(records, gaps)
 
 
-def _take(lines: Iterable[bytes], path: Path, after: int, found: Salvage) -> None:
-    """Add the records of a file whose first one should follow seq `after`."""
+def _take(lines: Iterable[bytes], path: Path, after: int, durable: int, found: Salvage) -> None:
+    """Add the records of a file whose first one should follow seq `after`. An unfinished batch at its end does not
+    count, except for records that were `durable`.
+    """
     end, last, reason = 0, after, ""
     batch = list[_Record]()
     """Records of a batch whose end was not seen yet."""
@@ -132,6 +142,7 @@ def _take(lines: Iterable[bytes], path: Path, after: int, found: Salvage) -> Non
         if here.i == here.n:
             found.records.extend(batch)
             batch.clear()
+    found.records.extend(record for record in batch if record.seq <= durable)
     if reason:
         found.gaps.append(Gap(last, None, reason))
 

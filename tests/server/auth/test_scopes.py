@@ -267,8 +267,8 @@ async def test_what_is_damaged_or_locked_is_no_hint_either(tmp_path: Path) -> No
     whole = _damage(events.parent)
     async with doors(tmp_path) as at:
         assert (await at.ask("bob", "GET", f"/conversations/{made}"))[0] == 404
-        assert (await at.ask("ada", "GET", f"/conversations/{made}"))[0] == 500
-        assert (await at.ask("root", "GET", f"/conversations/{made}"))[0] == 500
+        assert (await at.ask("ada", "GET", f"/conversations/{made}"))[0] == 409
+        assert (await at.ask("root", "GET", f"/conversations/{made}"))[0] == 409
     events.write_bytes(whole)
     for path in (tmp_path / "workspaces").iterdir():
         path.rmdir()

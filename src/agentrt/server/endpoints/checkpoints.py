@@ -10,13 +10,13 @@ from ..schemas import BetweenPathQuery, BetweenQuery
 
 async def file_changes(call: Call[None, BetweenQuery]) -> FileChanges:
     """Return the files that differ between two events, and who changed them; 404 if files were not kept."""
-    return await (await call.conversation()).workspace.file_changes(call.query.since, call.query.until)
+    return await (await call.reading()).workspace.file_changes(call.query.since, call.query.until)
 
 
 async def file_diff(call: Call[None, BetweenPathQuery]) -> FileDiff:
     """Return the unified diff of a file, or of all files below a directory, between two events."""
     query = call.query
-    return await (await call.conversation()).workspace.file_diff(query.since, query.until, query.path)
+    return await (await call.reading()).workspace.file_diff(query.since, query.until, query.path)
 
 
 _GROUP = "workspace"

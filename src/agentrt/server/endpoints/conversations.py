@@ -122,7 +122,7 @@ async def _state(row: Row, live: State | None, store: Storage) -> State | None:
 
 async def get_conversation(call: Call[None, None]) -> ConversationInfo:
     """Return a conversation's current details."""
-    conversation = await call.conversation()
+    conversation = await call.reading()
     return await described(conversation, call.services.runtime.store)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import anyio.to_thread
 from starlette.responses import Response
 
+from ...conversation import Conversation
 from ...errors import WorkspaceError
 from ...workspaces import FileEntry, FileList
 from ...workspaces.beneath import Beneath
@@ -20,9 +21,8 @@ from ..schemas import DirectoryQuery, FilePathQuery, FileQuery, PathQuery
 from ..sending import FileBody, serve_file, shown_as
 
 
-async def workspace(call: Call[Any, Any]) -> str:
+async def workspace(call: Call[Any, Any], conversation: Conversation) -> str:
     """Return the path of the conversation's directory, from the log if the conversation sleeps."""
-    conversation = await call.conversation()
     created = conversation.state.created
     if created is None:
         created = await call.services.runtime.store.history(conversation.id).created()
@@ -31,17 +31,18 @@ async def workspace(call: Call[Any, Any]) -> str:
 
 async def list_files(call: Call[None, DirectoryQuery]) -> FileList:
     """Return the entries of a directory of the workspace, now or as they were after an event."""
-    return await (await call.conversation()).workspace.list_files(call.query.path, at=call.query.at)
+    return await (await call.reading()).workspace.list_files(call.query.path, at=call.query.at)
 
 
 async def read_file(call: Call[None, FileQuery]) -> Response:
     """Return the bytes of a file, now or as they were after an event. A Range header gets a part of it as it is now."""
     path, given = call.query.path, call.request.headers
+    conversation = await call.reading()
     if call.query.at is not None:
-        content = await (await call.conversation()).workspace.read_file(path, at=call.query.at)
+        content = await conversation.workspace.read_file(path, at=call.query.at)
         shown = shown_as(PurePosixPath(path).name, "application/octet-stream")
         return Response(content, headers=shown)
-    file, name = await open_file(Beneath(await workspace(call)), path), PurePosixPath(path).name
+    file, name = await open_file(Beneath(await workspace(call, conversation)), path), PurePosixPath(path).name
     return await serve_file(file, name, given.get("range"), given.get("if-range"), given.get("if-none-match"))
 
 
@@ -50,7 +51,7 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
     most, path, request = call.services.settings.max_upload, call.query.path, call.request
     if int(request.headers.get("content-length", "0")) > most:
         raise WorkspaceError("file-too-large", f"at most {most} bytes are taken")
-    root = await workspace(call)
+    root = await workspace(call, await call.conversation())
     leads_to = await anyio.to_thread.run_sync(Beneath(root).leads_to, path)
     check(call.principal, of_file(leads_to))
     files = LocalFiles(root)
@@ -61,7 +62,7 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
 async def archive_files(call: Call[None, PathQuery]) -> Response:
     """Return a directory of the workspace as a zip archive, made while it is sent; links are left out."""
     path = call.query.path
-    file = await open_archive(Beneath(await workspace(call)), path)
+    file = await open_archive(Beneath(await workspace(call, await call.reading())), path)
     name = f"{PurePosixPath(path).name or call.named()}.zip"
     return FileBody(file, None, 200, shown_as(name, "application/zip"))
 

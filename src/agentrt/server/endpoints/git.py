@@ -10,12 +10,12 @@ from ..schemas import PathQuery
 
 async def git_changes(call: Call[None, None]) -> GitChanges:
     """Return the files that differ from the last commit; 404 if the workspace is not the root of a repository."""
-    return await (await call.conversation()).workspace.git_changes()
+    return await (await call.reading()).workspace.git_changes()
 
 
 async def git_diff(call: Call[None, PathQuery]) -> GitDiff:
     """Return the unified diff of a file, or of all files below a directory, to the last commit, with new files."""
-    return await (await call.conversation()).workspace.git_diff(call.query.path)
+    return await (await call.reading()).workspace.git_diff(call.query.path)
 
 
 _GROUP = "workspace"

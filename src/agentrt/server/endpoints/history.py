@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import anyio.to_thread
 from msgspec.structs import replace
 from starlette.responses import Response
 
+from ...codec import decode
+from ...errors import LogCorrupt
 from ...events import Cursor
 from ...state import State, check_epoch, seq_of
 from ...storing import SCANNED, Wanted
@@ -25,6 +29,8 @@ from ..schemas import (
 )
 from ..sending import shown_as
 
+NEWEST = Wanted(0, 1 << 62, backwards=True)
+
 COUNTED = 10 * SCANNED
 """Maximum number of records that are examined for one count."""
 
@@ -32,13 +38,13 @@ COUNTED = 10 * SCANNED
 async def list_events(call: Call[None, EventsQuery]) -> EventPage:
     """Return the events that match the query, in the order of the log or backwards.
 
-    A cursor of another epoch, or after the end, has expired (410): events that were seen may be gone.
+    A cursor of another epoch, or after the end, has expired (410): events that were seen may be gone. Of a damaged log,
+    the intact events are returned, with the gaps between them.
     """
-    wanted, conversation = call.query, await call.conversation()
-    state = conversation.state
+    wanted, state = call.query, await _end(call)
     these = _wanted(wanted, state, backwards=wanted.order == "desc")
-    page = await call.services.runtime.store.history(conversation.id).page(these, wanted.limit)
-    return EventPage(page.events, page.next, Cursor(state.epoch, state.seq))
+    page = await call.services.runtime.store.history(call.named()).page(these, wanted.limit)
+    return EventPage(page.events, page.next, Cursor(state.epoch, state.seq), page.gaps)
 
 
 async def count_events_of(call: Call[None, EventsCountQuery]) -> EventCount:
@@ -47,16 +53,31 @@ async def count_events_of(call: Call[None, EventsCountQuery]) -> EventCount:
     A count by type, source, time or text examines at most 100,000 records, or 640 MiB of them. The rest can be counted
     from `next` on.
     """
-    conversation = await call.conversation()
-    state = conversation.state
+    state = await _end(call)
     these = _wanted(call.query, state)
-    history = call.services.runtime.store.history(conversation.id)
+    history = call.services.runtime.store.history(call.named())
     further: int | None = these.after
     count, looks = 0, COUNTED // SCANNED
     while further is not None and looks and not await call.request.is_disconnected():
         found = await history.count(replace(these, after=further))
         count, further, looks = count + found.count, found.next, looks - 1
     return EventCount(count, further, Cursor(state.epoch, state.seq))
+
+
+async def _end(call: Call[Any, Any]) -> State:
+    """Return the state at the end of the log. Of a damaged log, only its epoch and the seq of its last intact event.
+
+    Raises `LogCorrupt` if no event is intact.
+    """
+    try:
+        return (await call.reading()).state
+    except LogCorrupt as corrupt:
+        history = call.services.runtime.store.history(call.named())
+        before = await history.state(corrupt.after) if corrupt.after else State()
+        newest = await history.page(NEWEST, 1)
+        if not newest.events:
+            raise
+        return State(seq=decode(bytes(newest.events[0])).seq, epoch=before.epoch)
 
 
 def _wanted(query: EventsCountQuery, state: State, *, backwards: bool = False) -> Wanted:
@@ -77,30 +98,40 @@ def _wanted(query: EventsCountQuery, state: State, *, backwards: bool = False) -
 
 async def get_event(call: Call[None, None]) -> Response:
     """Return one event, as it is in the log."""
-    conversation, seq = await call.conversation(), int(call.path("seq"))
+    state, seq = await _end(call), int(call.path("seq"))
     found = None
-    if 1 <= seq <= conversation.state.seq:
-        found = await call.services.runtime.store.history(conversation.id).event(seq)
+    if 1 <= seq <= state.seq:
+        found = await call.services.runtime.store.history(call.named()).event(seq)
     if found is None:
-        raise refusal(404, "No such event", f"the log ends with event {conversation.state.seq}", "event-missing")
+        why = "it is damaged" if 1 <= seq <= state.seq else f"the log ends with event {state.seq}"
+        raise refusal(404, "No such event", why, "event-missing")
     return Response(found, media_type="application/json")
 
 
 async def get_state(call: Call[None, StateQuery]) -> StateInfo:
-    """Return the state of the conversation after an event, or now: a fold of the log up to there."""
-    conversation, at = await call.conversation(), call.query.at
-    state = conversation.state
+    """Return the state of the conversation after an event, or now: a fold of the log up to there.
+
+    Of a damaged log there is a state only after events before the damage.
+    """
+    at, history = call.query.at, call.services.runtime.store.history(call.named())
+    try:
+        state = (await call.reading()).state
+    except LogCorrupt as corrupt:
+        if at is None or not corrupt.after or at > corrupt.after:
+            raise
+        state = await history.state(corrupt.after)
     if at is not None:
         seq_of(Cursor(call.query.epoch, at), state)
     if state.created is None or (at is not None and at != state.seq):
-        state = await call.services.runtime.store.history(conversation.id).state(state.seq if at is None else at)
+        state = await history.state(state.seq if at is None else at)
     return state_info(state)
 
 
 async def get_blob(call: Call[None, None]) -> Response:
     """Return the bytes that an event refers to, such as the whole of an output that was cut."""
-    conversation, sha256 = await call.conversation(), call.path("sha256")
-    data = await call.services.runtime.store.history(conversation.id).fetch(sha256)
+    await _end(call)
+    sha256 = call.path("sha256")
+    data = await call.services.runtime.store.history(call.named()).fetch(sha256)
     if data is None:
         raise refusal(404, "No such blob", "no event of this conversation names it", "blob-missing")
     kind = "text/plain; charset=utf-8" if await anyio.to_thread.run_sync(_is_text, data) else "application/octet-stream"

@@ -27,7 +27,7 @@ async def list_models(call: Call[None, ModelsQuery]) -> ModelList:
 
 async def conversation_model(call: Call[None, None]) -> KnownModel:
     """Return the known properties of a conversation's model; if it has several, of the first."""
-    state = await call.services.hosting.whole(await call.conversation())
+    state = await call.services.hosting.whole(await call.reading())
     return await call.services.runtime.models.known(state.spec.llm)
 
 

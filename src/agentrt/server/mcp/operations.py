@@ -134,7 +134,7 @@ async def send(call: SendMessageTo, caller: Caller) -> Standing | Named:
 async def wait(call: WaitFor, caller: Caller) -> Happened | Named:
     """Wait for the end of a run or for a question to a person, `timeout` seconds at most and `MOST_EVENTS` events."""
     require(caller.principal, Scope.OBSERVE)
-    conversation = await caller.hosting.get(call.conversation, caller.principal)
+    conversation = await caller.hosting.read(call.conversation, caller.principal)
     seen = await _first(conversation, call.after, MOST_EVENTS)
     if line := next((line for event in reversed(seen) if (line := headline(event))), ""):
         await caller.report(seen[-1].seq, line)
@@ -155,7 +155,7 @@ async def wait(call: WaitFor, caller: Caller) -> Happened | Named:
 async def read(call: ReadEvents, caller: Caller) -> Happened | Named:
     """The events of a conversation after a cursor."""
     require(caller.principal, Scope.OBSERVE)
-    conversation = await caller.hosting.get(call.conversation, caller.principal)
+    conversation = await caller.hosting.read(call.conversation, caller.principal)
     seen = await _first(conversation, call.after, call.limit)
     return await _happened(conversation, caller, seen, call.after)
 

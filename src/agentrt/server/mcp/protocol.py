@@ -100,7 +100,7 @@ def speaking(hosting: Hosting, whose: Whose) -> Server[Any]:
             if rest:
                 found = await read(ReadEvents(conversation=name, limit=200), asks)
             else:
-                found = await standing(await hosting.get(name, asks.principal), asks)
+                found = await standing(await hosting.read(name, asks.principal), asks)
         except (AgentrtError, Refusal) as error:
             raise MCPError(types.INVALID_PARAMS, _words(error)) from error
         words = msgspec.json.encode(found).decode()

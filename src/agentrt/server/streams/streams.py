@@ -138,7 +138,7 @@ class Streams:
         Raises `Refusal`, `CursorExpired`, and errors of opening.
         """
         require(principal, Scope.OBSERVE)
-        conversation = await self._hosting.get(conversation_id, principal)
+        conversation = await self._hosting.read(conversation_id, principal)
         seq = seq_of(after, conversation.state)
         relay = self._relays.get(conversation_id)
         if relay is None or relay.conversation is not conversation:
@@ -156,7 +156,7 @@ class Streams:
             self._forget(relay.conversation.id, relay)
 
     async def _run(self, conversation_id: str, relay: Relay) -> None:
-        await relay.run(partial(self._hosting.get, principal=SERVER))
+        await relay.run(partial(self._hosting.read, principal=SERVER))
         self._forget(conversation_id, relay)
 
     def _forget(self, conversation_id: str, relay: Relay) -> None:
