@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
 import anyio
@@ -26,6 +26,9 @@ from .end import End
 POLL_SECONDS = 0.5
 """Seconds between two looks at a log that is followed."""
 
+SETTLED = timedelta(seconds=2)
+"""Age of a file's time from which every later write has another time (file systems have ticks of up to 2 s)."""
+
 PAGE = 256
 """Number of events that are read from the log at once."""
 
@@ -38,20 +41,22 @@ class LogEnd:
     before the first use.
     """
 
-    __slots__ = ("_is_ours", "_name", "_state", "_store", "_updated")
+    __slots__ = ("_is_ours", "_lock", "_name", "_state", "_store", "_updated")
 
     def __init__(self, store: Storage, name: str, is_ours: Callable[[], Awaitable[bool]]) -> None:
         self._store, self._name, self._is_ours = store, name, is_ours
-        self._state = State()
+        self._state, self._lock = State(), anyio.Lock()
         self._updated: datetime | None = None
+        """When the log was written, if a later write is sure to have another time."""
 
     async def refresh(self) -> None:
         """Read the state again if the log was written since. Raises `ConversationMissing` or `LogCorrupt`."""
         history = self._store.history(self._name)
-        updated = await history.updated()  # before it is read: what comes meanwhile is read the next time
-        if updated != self._updated:
-            self._state = await history.state()
-            self._updated = updated
+        async with self._lock:  # so that no older state replaces a newer one
+            updated = await history.updated()  # before it is read: what comes meanwhile is read the next time
+            if updated != self._updated:
+                self._state = await history.state()
+                self._updated = updated if datetime.now(UTC) - updated > SETTLED else None
 
     @property
     def id(self) -> str | None:

@@ -44,7 +44,7 @@ async def finished(directory: Path) -> str:
 
 async def answers(client: Client, name: str, *more: str) -> list[object]:
     """What each read is answered with."""
-    found = [await client.ask("GET", f"/conversations/{name}{path}") for path in (*PATHS, *more)]
+    found: list[object] = [await client.ask("GET", f"/conversations/{name}{path}") for path in (*PATHS, *more)]
     found.append(await client.ask("GET", "/conversations?status=finished"))
     found.append(await client.ask("GET", "/search?query=Count"))
     return found
