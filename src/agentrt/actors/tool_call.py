@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -114,9 +114,7 @@ class ToolCall:
         self._tool, self._command, self._secrets, self._retired = tool, command.id, parts.secrets, parts.retired
         self._action = action
         self.observation_id = new_id()
-        self._marks, self._files = command.files, place.files
-        self._checks = bool(log.state.spec.analyzers)
-        """Whether `files` is to be bound to the rating of the action, on first use."""
+        self._marks = command.files
         self.workspace = place.workspace
         self.conversation, self.recollection = place.conversation, place.recollection
         self._log, self._tasks, self._spills, self._place = log, tasks, place.spills, place
@@ -124,11 +122,11 @@ class ToolCall:
         self._tail: deque[str] = deque(maxlen=TAIL)
         self._masked = StreamMask(parts.secrets.mask)
 
-    @property
+    @cached_property
     def files(self) -> ReachedFiles:
-        if self._checks:
-            self._checks, self._files = False, self._files.rated(ends_in(self._marks))
-        return self._files
+        """The files; for an action that was rated, only at the places that its rating has seen."""
+        files = self._place.files
+        return files.rated(ends_in(self._marks)) if self._log.state.spec.analyzers else files
 
     async def previous(self) -> msgspec.Raw | None:
         if any(tool.on_crash is OnCrash.RESUME for tool in self._log.state.tools):  # its code may have made calls

@@ -219,7 +219,8 @@ class Beneath:
 
     def _checked(self, path: str, parent: int, name: str) -> None:
         if self._check is not None:
-            self._check(path, os.path.join(os.readlink(f"/proc/self/fd/{parent}"), name))
+            above = os.readlink(f"/proc/self/fd/{parent}")
+            self._check(path, f"{above}/{name}" if above != "/" else f"/{name}")
 
 
 def children(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:

@@ -27,8 +27,9 @@ class ReachedFiles:
         self._workspace, self._within = workspace, within
         self._confined = isinstance(workspace, DockerWorkspace)
         self._root = normpath(within or (workspace.path if self._confined else "/"))
+        self._prefix = f"{self._root.rstrip('/')}/"
         self._rated = RatedEnds(workspace.path, ends) if ends is not None else None
-        self._tree = Beneath(self._root, self._check if self._rated is not None else None)
+        self._tree = Beneath(self._root, None if self._rated is None else self._check)
 
     def rated(self, ends: Mapping[str, str]) -> ReachedFiles:
         """Return the same files for an action that was rated when these paths led to these places."""
@@ -36,7 +37,7 @@ class ReachedFiles:
 
     def _check(self, path: str, real: str) -> None:
         assert self._rated is not None
-        self._rated.check(normpath(f"{self._root.rstrip('/')}/{path}"), real)
+        self._rated.check(f"{self._prefix}{path}", real)
 
     def _check_before(self, path: str) -> None:
         if self._rated is not None:
@@ -112,10 +113,9 @@ class ReachedFiles:
     def _below(self, path: str) -> str:
         """Return the path relative to the root. Raises `ToolError` for a path that is not below it."""
         path = normpath(path)
-        prefix = self._root.rstrip("/") + "/"
-        if not f"{path}/".startswith(prefix):
+        if not f"{path}/".startswith(self._prefix):
             raise self._outside(path)
-        return path[len(prefix) :]
+        return path[len(self._prefix) :]
 
     def _outside(self, path: str) -> ToolError:
         return ToolError(
@@ -164,8 +164,8 @@ def end_of(path: str, workspace: str) -> str:
     A workspace that is reached by a link keeps its name. This takes a few system calls, and no more for a path that
     exists, so it need not be in a thread.
     """
-    real, root = _real(path), _real(workspace)
-    return named(real, workspace, root)
+    real = _real(path)
+    return path if real == path else named(real, workspace, _real(workspace))
 
 
 def named(real: str, workspace: str, root: str) -> str:
