@@ -40,17 +40,11 @@ from .mcp.hiding import hide_in
 from .mcp.tokens import tokens_of
 from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.container import check_engine
+from .sandboxes.processes import runtime_files
 from .secrets import AnySecret, Cipher, KeyFile, LogMask, SecretRegistry
 from .security.rating import Own
 from .sources.resolver import Resolve, Resolver
-from .specs import (
-    Agent,
-    AnyLLM,
-    DockerWorkspace,
-    Durability,
-    ToolDefinition,
-    Workspace,
-)
+from .specs import Agent, AnyLLM, DockerWorkspace, Durability, ToolDefinition, Workspace
 from .specs.given import Amount, converted, functions, instance
 from .specs.quota import Quota
 from .specs.secrets import SavedSecret
@@ -144,7 +138,7 @@ class Runtime:
                 stack.push_async_callback(self._own_client.aclose)
             await stack.enter_async_context(self.store)
             await recover_project_rules(self.store)
-            for part in (self.connections, self.leases, self.hosts, self.consolidations):
+            for part in (self.connections, self.leases, self.hosts, runtime_files(self.hosts), self.consolidations):
                 await stack.enter_async_context(part)
             self._stack = stack.pop_all()
         return self

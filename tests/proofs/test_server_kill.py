@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import Counter
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from agentrt.events import ActionEvent, ObservationEvent, PauseEvent, RunRequest
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, call, finish
 from agentrt.testing.turns import Turn
-from tests.cli.test_serve import agentrt_serve, ready
+from tests.cli.test_serve import Serving, agentrt_serve, ready
+from tests.sandboxes.living import lives
 
 from .killing import killed_after
 from .waiting import eventually
@@ -114,3 +117,64 @@ async def test_servers_that_are_killed_while_they_resume_strand_nobody(tmp_path:
 
             await eventually(over, f"all have finished, also the {len(left)} that were left paused once", 60)
             assert await server.stop() == 0
+
+
+IN_BACKGROUND = "setsid sh -c 'echo $$ > started; exec sleep 4321' &"
+
+
+def ended(pid: int) -> None:
+    """End a process that a failed test has left."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def in_background(body: dict[str, Any]) -> Turn:
+    """A process in the background of the shell, outside of its session, then the end."""
+    done = any(message["role"] == "assistant" for message in body["messages"])
+    return finish("It runs.") if done else call("terminal", command=IN_BACKGROUND)
+
+
+async def test_the_next_server_removes_what_a_killed_one_left_before_anyone_asks_for_it(tmp_path: Path) -> None:
+    """Beside a server that lives, with a store of its own: nothing of that one is touched."""
+    more = {"OPENAI_API_KEY": "none", "TMPDIR": str(tmp_path / "tmp")}
+    (tmp_path / "tmp").mkdir()
+    with ExitStack() as stack:
+        async with ScriptedProvider(in_background) as provider, aiohttp.ClientSession() as session:
+            words = ("--model", "openai/scripted", "--base-url", provider.base_url, "--log-level", "warning")
+
+            async def begun(server: Serving, directory: Path) -> int:
+                await ready(session, server)
+                async with session.post(f"{server.url}/conversations", json={"id": "c", "message": "Begin"}) as answer:
+                    assert answer.status == 201, await answer.text()
+
+                started = directory / "c" / "started"
+
+                async def over() -> bool:
+                    done = (await statuses(session, server.url))["c"] == "finished"
+                    return done and started.exists() and started.read_text().endswith("\n")
+
+                await eventually(over, "nothing runs but what was started in the background", 30)
+                pid = int(started.read_text())
+                stack.callback(ended, pid)
+                return pid
+
+            for name in ("killed", "alive"):
+                (tmp_path / name).mkdir()
+            async with agentrt_serve(tmp_path / "alive", *words, **more) as beside:
+                living = await begun(beside, tmp_path / "alive")
+                (kept,) = (tmp_path / "tmp").glob("agentrt-run-*")
+                async with agentrt_serve(tmp_path / "killed", *words, **more) as server:
+                    left = await begun(server, tmp_path / "killed")
+                    await killed_after(server.process, 0.0)
+                assert lives(left)
+                async with agentrt_serve(tmp_path / "killed", *words, **more) as server:
+                    await eventually(lambda: not lives(left), "what the killed server had started has ended", 30)
+                    await eventually(
+                        lambda: len(list(kept.parent.glob("agentrt-run-*"))) == 2, "its files are gone", 30
+                    )
+                    assert await server.stop() == 0
+                assert lives(living)
+                assert list(kept.glob("shell-*"))
+                assert await beside.stop() == 0
+            assert not lives(living)
+            assert list((tmp_path / "tmp").iterdir()) == []

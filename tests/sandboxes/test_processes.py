@@ -10,13 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
+from agentrt import Runtime
 from agentrt.sandboxes.processes import CONVERSATION, children, end, listening, started_by
+from agentrt.scratch import RUNTIME
+from agentrt.testing import ScriptedLLM
 
 from .living import lives, until
 
@@ -224,3 +227,74 @@ def test_a_server_of_several_processes_belongs_to_it_as_well() -> None:
 def test_a_port_on_which_others_listen_too_does_not_belong_to_it() -> None:
     with serving("mine") as port, socket.create_server(("127.0.0.2", port)):
         assert listening({port}, "mine") == frozenset()
+
+
+KILLED = """
+import os, subprocess, sys
+from agentrt.scratch import RUNTIME, runtime_directory
+print(runtime_directory.directory("shell-"), runtime_directory.name)
+words = ["setsid", "sh", "-c", "sleep 300 & echo $!; wait"]
+subprocess.Popen(words, env={**os.environ, RUNTIME: runtime_directory.name}, start_new_session=True)
+sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def runtime() -> Iterator[tuple[subprocess.Popen[str], Path, int]]:
+    """A process with a runtime directory, a directory in it, and something that it started in the background."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        place = Path(process.stdout.readline().split()[0])
+        started = int(process.stdout.readline())
+        try:
+            yield process, place, started
+        finally:
+            process.kill()
+            with suppress(ProcessLookupError):
+                os.kill(started, signal.SIGKILL)
+
+
+async def test_what_a_killed_runtime_left_is_ended_and_removed_and_nothing_of_a_living_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with runtime() as (_, kept, living), runtime() as (killed, left, orphan):
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
+        assert lives(orphan)
+        assert left.is_dir()
+        for name in ("first", "second"):
+            async with Runtime(tmp_path / name, client=ScriptedLLM([])):
+                await until(lambda: not lives(orphan) and not left.parent.exists())
+        assert kept.is_dir()
+        assert lives(living)
+    assert {path.name for path in tmp_path.glob("agentrt-run-*")} == {kept.parent.name}
+
+
+async def test_a_process_that_the_killed_one_had_started_does_not_end_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody starts a server in the shell that outlived another one."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with runtime() as (killed, left, orphan):
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
+        program = (
+            "import anyio; from agentrt.scratch import ownerless;"
+            " from agentrt.sandboxes.processes import end_ownerless;"
+            " anyio.run(end_ownerless, list(ownerless())); print('alive')"
+        )
+        mark = left.parent.name.rpartition("-")[2]
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, RUNTIME: mark},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.stdout, done.returncode) == ("alive\n", 0), done.stderr
+        assert lives(orphan)

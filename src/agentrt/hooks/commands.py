@@ -16,6 +16,7 @@ import anyio.abc
 from ..sandboxes.environment import Masked, environment
 from ..sandboxes.processes import KILL_AFTER, end
 from ..sandboxes.starting import opened
+from ..scratch import RUNTIME, runtime_directory
 from .replies import KEPT, Ended
 
 _PATIENCE = 2.0
@@ -32,7 +33,12 @@ async def run_command(
     that is or looks like a secret, and `variables`. Raise `OSError` or `ValueError` if it cannot be started.
     """
     mark, since = f"AGENTRT_HOOK={secrets.token_hex(8)}-1", time.clock_gettime(time.CLOCK_BOOTTIME)
-    variables = {**environment(os.environ, masked), **variables, **dict([mark.split("=")])}
+    variables = {
+        **environment(os.environ, masked),
+        **variables,
+        **dict([mark.split("=")]),
+        RUNTIME: runtime_directory.name,
+    }
     stdout, stderr = bytearray(), bytearray()
     with contextlib.ExitStack() as files, anyio.CancelScope(shield=True) as scope:
         out, theirs = _pipe(files)

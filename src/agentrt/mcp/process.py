@@ -23,6 +23,7 @@ import psutil
 from ..ids import new_id
 from ..sandboxes.processes import CONVERSATION, end
 from ..sandboxes.starting import Started, opened
+from ..scratch import RUNTIME, runtime_directory
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -54,7 +55,7 @@ class ServerProcess:
         kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         token = new_id()
         self._mark = f"{_SERVER}={token}"
-        self._env = {**kept, **env, CONVERSATION: mark, _SERVER: token}
+        self._env = {**kept, **env, CONVERSATION: mark, RUNTIME: runtime_directory.name, _SERVER: token}
         self._words = b""
         self.ended = anyio.Event()
         self.pid = 0

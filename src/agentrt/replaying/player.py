@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -37,6 +35,7 @@ from ..events import (
 )
 from ..ids import new_id
 from ..runtime import Runtime
+from ..scratch import runtime_directory
 from ..specs import Agent, BusyPolicy
 from ..specs.condensers import named_condensers
 from ..state import Branch, State, apply
@@ -77,12 +76,12 @@ async def replay(events: Sequence[Event], tools: Iterable[ToolType] = (), *, pat
     `ConfigurationError` if the agent cannot be created here.
     """
     recording = Recording(events)
-    scratch = Path(await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="agentrt-replay-")))
+    scratch = Path(await anyio.to_thread.run_sync(runtime_directory.directory, "replay-"))
     try:
         return await _Player(recording, tools, scratch, patience).to_the_end()
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(shutil.rmtree, scratch)
+            await anyio.to_thread.run_sync(runtime_directory.remove, scratch)
 
 
 class _Player:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Coroutine
 from functools import partial
 from importlib import import_module, resources
@@ -16,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from ..errors import ConfigurationError, ToolError
+from ..scratch import runtime_directory
 from ..specs import DockerWorkspace
 from .set_ids import clear_set_ids
 
@@ -117,7 +116,7 @@ class Container:
     async def _open(self) -> None:
         self._docker = await _engine()
         await self.clear_set_ids()  # left by a container that ended with its process
-        self._scratch = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "agentrt-container-"))
+        self._scratch = Path(await anyio.to_thread.run_sync(runtime_directory.directory, "container-"))
         warden = self._scratch / "warden"
         warden.write_bytes(resources.files(__name__.rpartition(".")[0]).joinpath("warden.bash").read_bytes())
         config = _config(self._workspace, self._scratch)
@@ -216,7 +215,7 @@ class Container:
             if docker is not None:
                 await docker.close()
             if scratch is not None:
-                await anyio.to_thread.run_sync(shutil.rmtree, scratch, True)
+                await anyio.to_thread.run_sync(runtime_directory.remove, scratch)
 
 
 async def _listen(stream: Stream, heard: Callable[[bytes], None]) -> None:

@@ -7,11 +7,9 @@ import contextlib
 import fcntl
 import os
 import pty
-import shutil
 import signal
 import struct
 import sys
-import tempfile
 import termios
 import time
 from collections.abc import Collection, Mapping
@@ -23,6 +21,7 @@ import anyio.to_thread
 import psutil
 
 from ..errors import ToolError
+from ..scratch import RUNTIME, runtime_directory
 from .console import COLUMNS, PATIENCE, ROWS, Heard
 from .environment import Masked, environment, secret_variables
 from .installed import installed, is_installed
@@ -58,7 +57,7 @@ class LocalConsole:
 
     def __init__(self, masked: Masked = str, conversation: str = "") -> None:
         self._masked, self._given = masked, dict[str, str]()
-        self._marks = {CONVERSATION: conversation} if conversation else {}
+        self._marks = {RUNTIME: runtime_directory.name, **({CONVERSATION: conversation} if conversation else {})}
         self._scratch: Path | None = None
         self._token = ""
         self._since = 0.0
@@ -77,7 +76,7 @@ class LocalConsole:
         """Make `scratch`. Raises `ToolError` if there is no bash."""
         if not is_installed("bash"):
             raise ToolError("there is no bash on this machine, or only in a workspace: install it with your system")
-        self._scratch = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "agentrt-shell-"))
+        self._scratch = Path(await anyio.to_thread.run_sync(runtime_directory.directory, "shell-"))
 
     async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
         """Start bash; `heard` is called in the event loop. Raises `OSError`."""
@@ -214,7 +213,7 @@ class LocalConsole:
             await end(self._process.pid, mark, 0.0, also=below)
             await self._process.wait()
         if self._scratch is not None:
-            await anyio.to_thread.run_sync(shutil.rmtree, self._scratch, True)
+            await anyio.to_thread.run_sync(runtime_directory.remove, self._scratch)
 
     def _set(self) -> None:
         """Give the terminal its first settings again, if a command has changed them."""

@@ -9,14 +9,18 @@ import os
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import anyio
 import anyio.to_thread
 import psutil
+from anyio.abc import TaskGroup
+
+from ..scratch import RUNTIME, Ownerless, ownerless, runtime_directory
 
 TERM_AFTER = 0.1
 KILL_AFTER = 0.5
@@ -210,6 +214,53 @@ async def end_left(conversation: str) -> bool:
     mark = f"{CONVERSATION}={conversation}"
     sent = await end(_NO_SHELL, mark, 0.0)
     return not sent or not await anyio.to_thread.run_sync(started_by, _NO_SHELL, mark, 0.0)
+
+
+class HasTasks(Protocol):
+    """What has a task group."""
+
+    @property
+    def tasks(self) -> TaskGroup:
+        """Its task group, which outlives the files."""
+        ...
+
+
+@asynccontextmanager
+async def runtime_files(there: HasTasks) -> AsyncIterator[None]:
+    """Keep the runtime directory of this process. In a task, clean up after processes that were killed."""
+    left = await anyio.to_thread.run_sync(_held)
+    try:
+        if left:
+            there.tasks.start_soon(end_ownerless, left)
+        yield
+    finally:
+        for one in left:
+            one.close()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(runtime_directory.release)
+
+
+def _held() -> Sequence[Ownerless]:
+    with contextlib.suppress(OSError):  # the first tool that needs it says so
+        runtime_directory.hold()
+    return list(ownerless())
+
+
+async def end_ownerless(left: Iterable[Ownerless]) -> None:
+    """End what killed processes of agentrt had started, and remove their temporary files. Another process that looks at
+    the same time leaves these to this one.
+    """
+    for one in left:
+        try:
+            mark = f"{RUNTIME}={one.name}"
+            found = await anyio.to_thread.run_sync(started_by, _NO_SHELL, mark, 0.0)
+            if any(process.pid == os.getpid() for process in found):
+                continue  # this process was started in the shell of the one that died
+            if found:
+                await end(_NO_SHELL, mark, 0.0)
+            await anyio.to_thread.run_sync(one.remove)
+        finally:
+            one.close()
 
 
 _NO_SHELL = -1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable
 from functools import cached_property
@@ -14,6 +12,7 @@ from typing import Self
 from ..errors import ConversationExists, ConversationMissing, EventRefused, LogLocked, VersionConflict
 from ..events import Event
 from ..listing import Filter, Hit, Mark, Row
+from ..scratch import runtime_directory
 from ..snapshot import snapshot
 from ..specs import Durability
 from ..state import State
@@ -105,8 +104,8 @@ class _Beside:
 
     @cached_property
     def path(self) -> str:
-        made = tempfile.mkdtemp(prefix="agentrt-beside-")
-        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
+        made = runtime_directory.directory("beside-")
+        weakref.finalize(self, runtime_directory.remove, made)
         return made
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ import msgspec
 
 from ..errors import WorkspaceError
 from ..sandboxes.programs import printed
+from ..scratch import runtime_directory
 from .entries import GitChange, GitChanges, GitDiff
 
 SECONDS = 15.0
@@ -96,7 +96,7 @@ async def _opened(workspace: str) -> AsyncIterator[_Repository]:
         "GIT_NO_LAZY_FETCH": "1",
     }
     place = await anyio.to_thread.run_sync(_find, workspace)
-    made = await anyio.to_thread.run_sync(tempfile.mkdtemp)
+    made = await anyio.to_thread.run_sync(runtime_directory.directory, "git-")
     try:
         head, branch, objects = await _head(workspace, plain | {"GIT_DIR": str(place)})
         await anyio.to_thread.run_sync(_prepare, Path(made), place, head, objects == "sha256")
@@ -108,7 +108,7 @@ async def _opened(workspace: str) -> AsyncIterator[_Repository]:
         yield _Repository(workspace, environment, head, branch, objects)
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(shutil.rmtree, made, True)
+            await anyio.to_thread.run_sync(runtime_directory.remove, made)
 
 
 def _find(workspace: str) -> Path:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from ..sandboxes.programs import printed
+from ..scratch import runtime_directory
 from .entries import FileEntry
 
 SECONDS = 5.0
@@ -37,7 +36,7 @@ async def marked(workspace: str, entries: Sequence[FileEntry]) -> tuple[FileEntr
 
 async def _ignored(workspace: str, paths: Sequence[str]) -> Collection[str]:
     """Return the paths that are ignored. Git has a directory of its own, so it runs nothing of the workspace's."""
-    made = await anyio.to_thread.run_sync(tempfile.mkdtemp)
+    made = await anyio.to_thread.run_sync(runtime_directory.directory, "git-")
     environment = {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
@@ -54,7 +53,7 @@ async def _ignored(workspace: str, paths: Sequence[str]) -> Collection[str]:
         return ()
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(shutil.rmtree, made, True)
+            await anyio.to_thread.run_sync(runtime_directory.remove, made)
     return set(said.output.decode("utf-8", "surrogateescape").split("\0"))
 
 

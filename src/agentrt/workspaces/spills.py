@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import shutil
-import tempfile
 from collections import deque
 from contextlib import suppress
 
@@ -17,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
+from ..scratch import runtime_directory
 from ..specs import DockerWorkspace, Workspace
 from .reached import ReachedFiles
 
@@ -64,7 +63,7 @@ class Spills:
 
     def _made(self) -> str:
         if not isinstance(self._workspace, DockerWorkspace):
-            return tempfile.mkdtemp(prefix="agentrt-results-")
+            return runtime_directory.directory("results-")
         ours = f"{self._workspace.path}/.agentrt"
         if self._files.status(f"{ours}/.gitignore") is None:
             self._files.write(f"{ours}/.gitignore", _IGNORE)
@@ -74,7 +73,8 @@ class Spills:
         while self._written:
             self._forget(self._written.popleft())
         if self._directory and not isinstance(self._workspace, DockerWorkspace):
-            shutil.rmtree(self._directory, ignore_errors=True)
+            runtime_directory.remove(self._directory)
+            self._directory = ""
 
     def _forget(self, path: str) -> None:
         with suppress(ToolError):  # it is gone, or was moved

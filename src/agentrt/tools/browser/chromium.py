@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +17,7 @@ from ...loading import load_extra
 from ...network.addresses import Guard
 from ...network.egress import Egress, egress
 from ...sandboxes.processes import CONVERSATION
+from ...scratch import RUNTIME, runtime_directory
 from .finding import MISSING, found
 
 if TYPE_CHECKING:
@@ -88,7 +86,7 @@ async def chromium(allowed: tuple[str, ...], mark: str, most_bytes: int) -> Asyn
     """
     library = await load_extra("playwright.async_api", "browser")
     async with egress(Guard(allowed), most_bytes) as way_out:
-        downloads = await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="agentrt-downloads-"))
+        downloads = await anyio.to_thread.run_sync(runtime_directory.directory, "downloads-")
         driver: Playwright | None = None
         try:
             with anyio.CancelScope(shield=True):
@@ -102,7 +100,7 @@ async def chromium(allowed: tuple[str, ...], mark: str, most_bytes: int) -> Asyn
                 if driver is not None:
                     await driver.stop()
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(partial(shutil.rmtree, downloads, ignore_errors=True))
+                await anyio.to_thread.run_sync(runtime_directory.remove, downloads)
 
 
 async def _launched(library: Any, driver: Playwright, way_out: Egress, mark: str, downloads: str) -> Browser:
@@ -135,4 +133,5 @@ def _is_of_this_machine(host: str) -> bool:
 
 def _environment(mark: str) -> dict[str, str | float | bool]:
     kept: Mapping[str, str] = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    return {**kept, CONVERSATION: mark} if mark else dict(kept)
+    marks = {RUNTIME: runtime_directory.name, **({CONVERSATION: mark} if mark else {})}
+    return {**kept, **marks}

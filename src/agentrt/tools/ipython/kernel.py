@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -25,6 +23,7 @@ from ...loading import load_extra
 from ...sandboxes.environment import environment
 from ...sandboxes.processes import CONVERSATION, end
 from ...sandboxes.starting import opened
+from ...scratch import RUNTIME, runtime_directory
 
 if TYPE_CHECKING:
     from jupyter_client.asynchronous.client import AsyncKernelClient
@@ -77,14 +76,19 @@ class Kernel:
         """
         library = await load_extra("jupyter_client.asynchronous.client", "jupyter")
         connect = await load_extra("jupyter_client.connect", "jupyter")
-        directory = Path(await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="agentrt-kernel-")))
+        directory = Path(await anyio.to_thread.run_sync(runtime_directory.directory, "kernel-"))
         try:
             file = str(directory / "connection.json")
             address = str(directory / "kernel")
             await anyio.to_thread.run_sync(partial(connect.write_connection_file, file, transport="ipc", ip=address))
             token = new_id()
-            env = environment(await anyio.to_thread.run_sync(outside, workspace), masked)
-            env |= {CONVERSATION: mark, _KERNEL: token, "MPLBACKEND": _BACKEND}
+            env = {
+                **environment(await anyio.to_thread.run_sync(outside, workspace), masked),
+                CONVERSATION: mark,
+                RUNTIME: runtime_directory.name,
+                _KERNEL: token,
+                "MPLBACKEND": _BACKEND,
+            }
             process = await opened(
                 [python, "-m", "ipykernel_launcher", "-f", file, "--HistoryManager.enabled=False"],
                 cwd=str(directory),
@@ -282,7 +286,7 @@ def ignored(kind: str, content: Mapping[str, Any]) -> None:
 
 async def _removed(directory: Path) -> None:
     with anyio.CancelScope(shield=True):
-        await anyio.to_thread.run_sync(partial(shutil.rmtree, directory, ignore_errors=True))
+        await anyio.to_thread.run_sync(runtime_directory.remove, directory)
 
 
 def _how(code: int | None) -> str:
