@@ -198,6 +198,16 @@ def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path, monkeypatch: py
 
 def test_what_it_can_do_is_said() -> None:
     told = CliRunner().invoke(commands, ["serve", "--help"]).output
-    for option in ("--resume-running", "--drain", "--workspaces", "--cors", "--allow-host", "--max-bytes", "--traces"):
+    for option in (
+        "--resume-running",
+        "--drain",
+        "--workspaces",
+        "--cors",
+        "--allow-host",
+        "--max-bytes",
+        "--traces",
+        "--keep-alive",
+        "--backlog",
+    ):
         assert option in told
     assert "A second one hurries it" in " ".join(told.split())

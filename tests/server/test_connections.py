@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import struct
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -109,3 +114,96 @@ async def test_a_client_that_the_kernel_gives_up_has_gone(caplog: pytest.LogCapt
         await serve_connections(endless, listener, config, stop)
     assert told == ["http.disconnect"]
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def frame(opcode: int, data: bytes, *, last: bool = True) -> bytes:
+    """A client's frame (RFC 6455, 5.2), masked with zeros."""
+    return bytes([opcode | (0x80 if last else 0), 0x80 | len(data), 0, 0, 0, 0]) + data
+
+
+FLOODS = {
+    "fragments": frame(1, b"[", last=False) + frame(0, b" ", last=False) * 100_000 + frame(0, b"]"),
+    "pings": frame(9, b"") * 30_000,
+    "messages": frame(1, b"[]") * 5_000,
+}
+
+
+def flood(client: Client, data: bytes, ticket: str) -> bytes:
+    """Send this on a new socket, and return the beginning of the answer to its last part."""
+    host, port = client.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        request = (
+            f"GET /events?ticket={ticket} HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        )
+        connection.sendall(request.encode())
+        heard = connection.recv(65536)
+        assert b" 101 " in heard, heard
+        sending = threading.Thread(target=connection.sendall, args=(data + frame(8, b"\x03\xe8"),))
+        sending.start()
+        try:
+            while piece := connection.recv(65536):
+                heard = heard[-64:] + piece
+                if b"\x88" in piece[-8:] or b"\x88" in piece[:4]:
+                    break
+        finally:
+            sending.join(20)
+    return heard
+
+
+@asynccontextmanager
+async def others_have_their_turn() -> AsyncIterator[None]:
+    """Fail if nothing else ran for half a second while the body ran."""
+    longest, last = 0.0, anyio.current_time()
+
+    async def measure() -> None:
+        nonlocal longest, last
+        while True:
+            await anyio.lowlevel.checkpoint()
+            now = anyio.current_time()
+            longest, last = max(longest, now - last), now
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(measure)
+        yield
+        tasks.cancel_scope.cancel()
+    assert longest < 0.5, "seconds for which nothing else ran"
+
+
+@pytest.mark.proof
+async def test_a_body_in_tiny_pieces_leaves_others_their_turn(tmp_path: Path) -> None:
+    """Also one that is only read to be discarded, since nobody knows its client."""
+    request = b"POST /conversations HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    async with served(tmp_path, ScriptedLLM([])) as client, others_have_their_turn():
+        answer = await heard(client, request + b"1\r\n \r\n" * 100_000 + b"0\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 401 "), answer[:200]
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+async def test_a_flood_on_one_socket_leaves_others_their_turn(tmp_path: Path, kind: str) -> None:
+    async with served(tmp_path, ScriptedLLM([])) as client:
+        _, made = await client.ask("POST", "/tickets")
+        async with others_have_their_turn():
+            answer = await anyio.to_thread.run_sync(flood, client, FLOODS[kind], made["ticket"])
+        assert (b"\x03\xf1" in answer) == (kind == "fragments"), "1009: a message in too many fragments"
+
+
+async def test_a_connection_without_a_request_is_closed_after_the_time_that_is_set(tmp_path: Path) -> None:
+    settings = ServerSettings(port=0, workspaces=(tmp_path / "workspaces",), keep_alive=0.1)
+    async with served(tmp_path, ScriptedLLM([]), settings) as client:
+        answer = await heard(client, b"GET /alive HTTP/1.1\r\nHost: HOST\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert not answer.endswith(b"<open>")
+
+
+async def test_the_queue_of_connections_is_as_long_as_it_is_set(tmp_path: Path) -> None:
+    """The kernel says it of a socket that listens, as `tcpi_sacked` (tcp_info of linux/tcp.h)."""
+    settings = ServerSettings(port=0, workspaces=(tmp_path / "workspaces",), backlog=7)
+    async with served(tmp_path, ScriptedLLM([]), settings) as client:
+        listening = set[tuple[int, int]]()
+        for descriptor in os.listdir("/proc/self/fd"):
+            with suppress(OSError), socket.socket(fileno=os.dup(int(descriptor))) as found:
+                if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    told = found.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 32)
+                    listening.add((found.getsockname()[1], struct.unpack_from("I", told, 28)[0]))
+        assert (int(client.url.rpartition(":")[2]), 7) in listening

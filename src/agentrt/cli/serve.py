@@ -103,6 +103,21 @@ workspaces_option = click.option(
     help="Maximum number of open sockets and event streams for each key, or each address without a key.",
 )
 @click.option(
+    "--keep-alive",
+    type=click.FloatRange(0, min_open=True),
+    default=75.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a connection without a request stays open. Behind a proxy: longer than the proxy keeps it.",
+)
+@click.option(
+    "--backlog",
+    type=click.IntRange(1),
+    default=2048,
+    show_default=True,
+    help="Maximum number of connections that wait to be accepted. The kernel's limit is net.core.somaxconn.",
+)
+@click.option(
     "--secrets-key",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
@@ -200,7 +215,7 @@ def serve(
     except ImportError as error:
         raise ConfigurationError(NO_EXTRA) from error
     tools = own_tools(own)
-    given = ("drain", "cors", "allow_hosts", "max_sockets", "resume_running", "traces")
+    given = ("drain", "cors", "allow_hosts", "max_sockets", "keep_alive", "backlog", "resume_running", "traces")
     settings = ServerSettings(
         host=host,
         port=port,

@@ -1,4 +1,5 @@
-"""`serve_connections`: serves a socket with Hypercorn, but by default only HTTP/1.1, and never ambiguous requests.
+"""`serve_connections`: serves a socket with Hypercorn, but by default only HTTP/1.1, and never ambiguous requests. A
+client that sends its body in tiny pieces does not hold up the others.
 
 Hypercorn has no settings for this. It accepts HTTP/2 without TLS from any client, and requests that state their length
 in two ways, of which a proxy in front of it may believe the other one.
@@ -17,9 +18,30 @@ from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 from hypercorn.events import Closed, Event
 from hypercorn.protocol import ProtocolWrapper
+from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.utils import wrap_app
 from starlette.types import ASGIApp
+
+PIECES = 64
+"""Number of pieces of a body after which others have a turn: a chunk of one byte takes as long as one of 64 KB."""
+
+
+class PacedBody:
+    """Passes what a client sends of a request on to its stream, with a round of the event loop now and then."""
+
+    __slots__ = ("_count", "_stream")
+
+    def __init__(self, stream: HTTPStream) -> None:
+        self._stream, self._count = stream, 0
+
+    async def handle(self, event: StreamEvent) -> None:
+        """Handle an event of the request."""
+        self._count += 1
+        if self._count % PIECES == 0:
+            await asyncio.sleep(0)
+        await HTTPStream.handle(self._stream, event)
 
 
 class Unambiguous(H11Protocol):
@@ -28,6 +50,8 @@ class Unambiguous(H11Protocol):
     async def _create_stream(self, request: h11.Request) -> None:
         if (status := _refusal(request)) is None:
             await super()._create_stream(request)
+            if isinstance(self.stream, HTTPStream):
+                self.stream.handle = PacedBody(self.stream).handle  # type: ignore[method-assign]
             return
         await self._send_error_response(status)
         await self.send(Closed())

@@ -21,8 +21,6 @@ from .hypercorn_sockets import adapt
 from .services import Services
 from .settings import ServerSettings
 
-BACKLOG = 2048
-
 GOODBYE = 5.0
 """Seconds that requests and sockets have to end after the server stops."""
 
@@ -45,6 +43,8 @@ async def serving(app: Starlette, settings: ServerSettings) -> AsyncIterator[str
     config.accesslog, config.errorlog = None, None
     config.include_server_header = False
     config.websocket_max_message_size = settings.max_body
+    config.keep_alive_timeout = settings.keep_alive
+    config.backlog = settings.backlog  # Hypercorn listens once more, with its own number
 
     async def run() -> None:
         await serve_connections(_with_wires(app), listener, config, stop, http2=settings.http2)
@@ -76,7 +76,7 @@ async def drain(app: Starlette, seconds: float) -> None:
 def _listen(settings: ServerSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        listener = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+        listener = socket.create_server((settings.host, settings.port), family=family, backlog=settings.backlog)
     except OSError as error:
         where = f"{settings.host}, port {settings.port}"
         if error.errno == errno.EADDRINUSE:

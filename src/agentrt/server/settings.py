@@ -52,6 +52,12 @@ class ServerSettings(Given, frozen=True, kw_only=True):
     """Maximum number of concurrent requests for each key, or each address without a key."""
     max_sockets: Some = 256
     """Maximum number of open sockets and event streams for each key, or each address without a key."""
+    keep_alive: Seconds = 75.0
+    """How long a connection without a request stays open: longer than a proxy in front keeps it, or the proxy may send
+    a request into a connection that is being closed.
+    """
+    backlog: Some = 2048
+    """Maximum number of connections that wait to be accepted; the kernel has its own limit (net.core.somaxconn)."""
     drain: Amount = 10.0
     """How long running steps may take to end when the server is told to stop."""
     resume_running: bool = False
