@@ -140,7 +140,7 @@ async def test_whoever_looks_first_sees_the_parent_go_on_with_it(tmp_path: Path)
     async with served(tmp_path, held) as client:
         async with following(client, "/events") as socket:
             await socket.tell(Follow(conversation=child, after=Cursor()))
-            await socket.until_event("InterruptEvent")
+            await socket.until_event("PauseEvent")  # with its parent, when the server was stopped
             await client.ask("POST", f"/conversations/{PARENT}/run", {})
             await finished(client, PARENT)
             await socket.until(lambda frame: len(socket.events[child]) == len(log_of(tmp_path, child)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from typing import assert_never
+from urllib.parse import quote
 
 import anyio
 import msgspec
@@ -27,7 +29,8 @@ from ..deltas import Delta
 from ..errors import ConfigurationError, ConversationExists, OutcomeUnknown, ServerUnreachable
 from ..events import Cursor, Event
 from ..ids import new_id
-from ..mcp.asking import ServerAnswer, ServerQuestion
+from ..mcp.asking import ConnectServer, FinishLogin, ListServers, LogIn, LogOut, ServerAnswer, ServerQuestion
+from ..mcp.status import LoginAddress, ServerList, ServerStatus
 from ..secrets import AnySecret
 from ..specs import Agent, RemoteWorkspace
 from ..state import Seen, State
@@ -36,7 +39,6 @@ from .following import Following
 from .mirror import Mirror
 from .records import RemoteRecords
 from .sending import ONCE, TRACES, named, plain_secrets, seconds_of
-from .servers import ask_servers
 from .transport import Transport, path_of
 
 ENTER_SECONDS = 5.0
@@ -330,3 +332,26 @@ class RemoteEnd:
             return True
         await self._seen(cursor)
         return False
+
+
+async def ask_servers(transport: Transport, conversation: str, question: ServerQuestion) -> ServerAnswer:
+    """Return the answer to a question about the MCP servers of a conversation. Raises the errors of `Transport.ask`."""
+    base = f"{path_of(conversation)}/servers"
+
+    async def post(name: str, what: str, body: bytes = b"{}") -> bytes:
+        return await transport.ask("POST", f"{base}/{quote(name, safe='')}/{what}", body, name=conversation)
+
+    match question:
+        case ListServers():
+            return msgspec.json.decode(await transport.ask("GET", base, name=conversation), type=ServerList)
+        case ConnectServer(name):
+            return msgspec.json.decode(await post(name, "connect"), type=ServerStatus)
+        case LogIn(name):
+            return msgspec.json.decode(await post(name, "login"), type=LoginAddress)
+        case FinishLogin(name, address):
+            body = msgspec.json.encode({"address": address})
+            return msgspec.json.decode(await post(name, "finish_login", body), type=ServerStatus)
+        case LogOut(name):
+            return msgspec.json.decode(await post(name, "logout"), type=ServerStatus)
+        case _:
+            assert_never(question)

@@ -41,9 +41,8 @@ PAUSE_SECONDS = 5.0
 """Maximum number of seconds to write the pauses of a stop."""
 
 _RESUMED = (STOPPED, DIED_REASON)
-"""The reasons of the pauses that `resume_running` ends. The second one stays if a server was killed after it had closed
-what its killed predecessor left open, and before the run began again.
-"""
+"""The pauses that `resume_running` ends. The second one stays if a server was killed after it had recovered what its
+predecessor left open, and before the run began again."""
 
 _log = logging.getLogger(__name__)
 
