@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -161,3 +163,15 @@ async def test_without_handles_of_processes_a_thread_waits(monkeypatch: pytest.M
     async with await opened([sys.executable, "-c", "print(1)"], stderr=subprocess.DEVNULL) as process:
         assert await said(process) == b"1\n"
         assert await process.wait() == 0
+
+
+SOURCES = Path(__file__).parent.parent.parent / "src" / "agentrt"
+OTHER_WAYS = re.compile(
+    r"\b(?:run_process|open_process|create_subprocess_\w+|connect_(?:read|write)_pipe|Popen)\b[(\[]"
+)
+
+
+def test_there_is_one_way_to_start_a_process() -> None:
+    """Others copy this process first, or close descriptors twice. The demo runs a test suite from the command line."""
+    found = {str(path.relative_to(SOURCES)) for path in SOURCES.rglob("*.py") if OTHER_WAYS.search(path.read_text())}
+    assert found == {"sandboxes/starting.py", "cli/demo.py"}
