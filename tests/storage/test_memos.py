@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from agentrt.decisions import recovery
 from agentrt.errors import LogCorrupt
-from agentrt.events import Event
+from agentrt.events import DurabilityChanged, Event
 from agentrt.listing import DAMAGED
+from agentrt.specs import Durability
 from agentrt.state import State, fold
 from agentrt.storage import FileStore, read_conversation
 from agentrt.storage.catalogue import Catalogue
@@ -36,9 +38,12 @@ async def opened(root: Path) -> tuple[State, int]:
     return fold(replayed, state), len(replayed)
 
 
-async def let_go(root: Path) -> Path:
-    """A conversation with every type of event that was let go; its directory."""
-    events = samples.numbered(samples.every_event())
+async def let_go(root: Path, durability: Durability | None = None) -> Path:
+    """A conversation with every type of event that was let go; its directory. `durability` is that of its end, by
+    default that of the samples.
+    """
+    changed = [] if durability is None else [DurabilityChanged(durability=durability, epoch=2)]
+    events = samples.numbered([*samples.every_event(), *changed, *[samples.message("last")] * (2 if changed else 0)])
     async with FileStore(root) as store:
         journal = await store.create("c")
         for event in events:
@@ -103,10 +108,10 @@ async def test_a_memo_of_another_log_is_not_used(tmp_path: Path) -> None:
     assert await opened(tmp_path) == (fold(read_conversation(directory)), count + 2)
 
 
-@pytest.mark.parametrize("left", [0, 1, 5, 64])
+@pytest.mark.parametrize("left", [0, 1, 5, 67])
 @pytest.mark.parametrize("witness", [MEMO, SNAPSHOT])
 async def test_a_log_that_lacks_what_was_durable_is_damaged(tmp_path: Path, witness: str, left: int) -> None:
-    directory = await let_go(tmp_path)
+    directory = await let_go(tmp_path, Durability.COMMIT)
     path = directory / "events.jsonl"
     (directory / ({MEMO, SNAPSHOT} - {witness}).pop()).unlink()
     lines = path.read_bytes().splitlines(keepends=True)
@@ -148,17 +153,34 @@ async def test_damage_under_a_memo_is_refused_when_it_is_read(tmp_path: Path) ->
             [event async for event in journal.read(0, 99)]
 
 
-async def test_no_flipped_bit_is_accepted_under_a_memo(tmp_path: Path) -> None:
-    """Refused at the opening, or when the record is read, also in the last batch."""
-    directory = await let_go(tmp_path)
+async def test_under_a_weaker_durability_a_lost_tail_begins_a_new_epoch(tmp_path: Path) -> None:
+    directory = await let_go(tmp_path, Durability.INTERVAL)
     path = directory / "events.jsonl"
-    data, chance = path.read_bytes(), random.Random(6)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))
+    assert await opened(tmp_path) == (fold(read_conversation(directory)), len(lines) - 1)
+    assert isinstance(recovery(fold(read_conversation(directory)))[0], DurabilityChanged)
+
+
+@pytest.mark.parametrize("durability", [Durability.COMMIT, Durability.INTERVAL])
+async def test_no_flipped_bit_is_accepted_under_a_memo(tmp_path: Path, durability: Durability) -> None:
+    """Refused at the opening, or when the record is read; under a weaker durability, the last batch is cut."""
+    directory = await let_go(tmp_path, durability)
+    path = directory / "events.jsonl"
+    events, data, chance = read_conversation(directory), path.read_bytes(), random.Random(6)
+    last = data.rindex(b"\n", 0, -1) + 1
     async with FileStore(tmp_path) as store:
         for place in chance.sample(range(len(data)), 200):
             damaged = bytearray(data)
             damaged[place] ^= 1 << chance.randrange(8)
             path.write_bytes(damaged)
-            with pytest.raises(LogCorrupt):
+            try:
                 journal = await store.open("c", lambda event: None, lambda state: None)
-                [event async for event in journal.read(0, 99)]
+                read = [event async for event in journal.read(0, 99)]
+            except LogCorrupt:
+                assert place < last or durability is Durability.COMMIT
+            else:
+                assert place >= last
+                assert durability is Durability.INTERVAL
+                assert read == events[:-1]
             await store.release("c")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import ConversationMissing, LogCorrupt, LogError
+from ..events import ConversationCreated, DurabilityChanged, Event
+from ..specs import Durability
 from .framing import scan
 from .memos import MEMO, known_seq
-from .reading import EVENTS, Part
+from .reading import EVENTS, Part, read_log
 from .snapshots import SNAPSHOT, read_snapshot
 
 _START = b'{"i":1,"n":'
@@ -36,11 +39,34 @@ def check_end(directory: Path, parts: Sequence[Part]) -> None:
 
 
 def lost_after(directory: Path, last: int) -> str | None:
-    """Return the reason why a log that ends with event `last` is damaged; None if it is not. For a thread."""
+    """Return the reason why a log that ends with event `last` is damaged; None if it is not. For a thread.
+
+    A log that ends under a weaker durability may lack events, also such that were acknowledged: its next opening begins
+    a new epoch, so it is not refused.
+    """
     seq, cache = durable_seq(directory)
-    if seq <= last:
+    if seq <= last or (last and _is_weaker(directory, last)):
         return None
     return f"the log ends with event {last}, though {cache} says that event {seq} was durable"
+
+
+def _is_weaker(directory: Path, last: int) -> bool:
+    """Return whether batches were acknowledged before they were synced when event `last` was written."""
+    weaker = False
+
+    def replay(event: Event) -> None:
+        nonlocal weaker
+        match event:
+            case DurabilityChanged(durability=durability):
+                weaker = durability is not Durability.COMMIT
+            case ConversationCreated():  # of a fork, too, which its writer synced
+                weaker = False
+            case _:
+                pass
+
+    with suppress(LogCorrupt, FileNotFoundError):
+        read_log(directory, replay, outlines=True, upto=last)
+    return weaker
 
 
 def error_of_empty(directory: Path) -> LogError:
