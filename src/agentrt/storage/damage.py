@@ -12,18 +12,8 @@ from ..specs import Durability
 from .framing import scan
 from .memos import MEMO, known_seq
 from .reading import EVENTS, Part, read_log
-from .snapshots import SNAPSHOT, read_snapshot
 
 _START = b'{"i":1,"n":'
-
-
-def durable_seq(directory: Path) -> tuple[int, str]:
-    """Return the last seq that a cache beside a log says was durable, and the cache's name; (0, "") if there is none.
-
-    Both caches are written after the log was synced, so a crash cannot leave them ahead of it. For a thread.
-    """
-    snapshot = read_snapshot(directory)
-    return max((known_seq(directory), MEMO), (0 if snapshot is None else snapshot.seq, SNAPSHOT), (0, ""))
 
 
 def check_end(directory: Path, parts: Sequence[Part]) -> None:
@@ -41,13 +31,14 @@ def check_end(directory: Path, parts: Sequence[Part]) -> None:
 def lost_after(directory: Path, last: int) -> str | None:
     """Return the reason why a log that ends with event `last` is damaged; None if it is not. For a thread.
 
-    A log that ends under a weaker durability may lack events, also such that were acknowledged: its next opening begins
+    Its memo is the witness: it is written after the log was synced, so no crash leaves it ahead of the log. A log that
+    ends under a weaker durability may lack events, also such that were acknowledged: its next opening begins
     a new epoch, so it is not refused.
     """
-    seq, cache = durable_seq(directory)
+    seq = known_seq(directory)
     if seq <= last or (last and _is_weaker(directory, last)):
         return None
-    return f"the log ends with event {last}, though {cache} says that event {seq} was durable"
+    return f"the log ends with event {last}, though {MEMO} says that event {seq} was durable"
 
 
 def _is_weaker(directory: Path, last: int) -> bool:

@@ -22,7 +22,6 @@ from .damage import check_end
 from .lineage import DELETED
 from .memos import MEMO
 from .reading import EVENTS, read_log
-from .snapshots import SNAPSHOT
 
 TITLE = 200
 """Maximum number of characters of a title."""
@@ -111,7 +110,7 @@ def read_row(directory: Path, updated: datetime, size: int) -> Row:
 def measure(log: str) -> tuple[int, int] | None:
     """Return a log's modification time (microseconds) and size. None if it does not exist, is empty, or was deleted.
 
-    A log that was emptied, as a cache beside it shows, counts as one byte: it is damaged.
+    A log that was emptied, as its memo shows, counts as one byte: it is damaged.
     """
     try:
         found = os.stat(log)
@@ -120,7 +119,7 @@ def measure(log: str) -> tuple[int, int] | None:
     directory, size = log[: -len(EVENTS)], found.st_size
     if os.access(f"{directory}{DELETED}", os.F_OK):
         return None
-    if not size and not any(os.access(f"{directory}{cache}", os.F_OK) for cache in (MEMO, SNAPSHOT)):
+    if not size and not os.access(f"{directory}{MEMO}", os.F_OK):
         return None
     return found.st_mtime_ns // 1000, size or 1
 

@@ -10,8 +10,9 @@ import msgspec
 
 from ..codec import decode
 from ..storing import SCANNED, Gap, Page, Tally, Wanted
-from .damage import durable_seq, lost_after
+from .damage import lost_after
 from .framing import place
+from .memos import known_seq
 from .pages import bounds, select, tally
 from .reading import BUFFER, EVENTS, origin
 
@@ -42,7 +43,7 @@ def salvage(directory: Path) -> Salvage:
 
     A torn tail has none: nothing says that it was durable.
     """
-    found = _salvage(directory, durable_seq(directory)[0])
+    found = _salvage(directory, known_seq(directory))
     if (lack := lost_after(directory, found.last)) is not None:
         gaps = [gap for gap in found.gaps if gap.before is not None]
         found = Salvage(found.records, [*gaps, Gap(found.last, None, lack)])
