@@ -241,17 +241,23 @@ async def test_heartbeats_are_sent_in_silence_and_who_answers_stays(tmp_path: Pa
             await good.until_of(Ack)
 
 
+async def read_up_to(socket: Following, name: str, seq: int) -> None:
+    """Read until it has the events of a conversation up to a seq."""
+    while len(socket.events[name]) < seq:
+        assert await socket.more(), socket.socket.close_code
+
+
 async def test_who_stops_reading_is_closed_and_holds_up_nobody(tmp_path: Path) -> None:
-    async with served(tmp_path, ScriptedLLM([]), settings(tmp_path, patience=0.3)) as client:
+    async with served(tmp_path, ScriptedLLM([]), settings(tmp_path, patience=1.0)) as client:
         name = await begun(client)
         async with following(client, events_path(name)) as good:
             await good.until(is_live)
             async with following(client, events_path(name)) as socket:
                 conversation = await client.services.hosting.get(name, EVERYONE)
-                for number in range(150):
-                    await conversation.send_message(f"{number} " + "x" * 60_000)
-                while len(good.events[name]) < conversation.state.seq:
-                    assert await good.more()
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(read_up_to, good, name, conversation.state.seq + 150)
+                    for number in range(150):
+                        await conversation.send_message(f"{number} " + "x" * 60_000)
                 await eventually(lambda: client.services.streams.count == 1, "the other is closed", 20)
                 assert (await socket.closed())[0] == 4008
         assert good.events[name] == log_of(tmp_path, name)
