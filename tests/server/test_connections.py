@@ -210,8 +210,10 @@ async def test_the_queue_of_connections_is_as_long_as_it_is_set(tmp_path: Path) 
     settings = ServerSettings(port=0, workspaces=(tmp_path / "workspaces",), backlog=7)
     async with served(tmp_path, ScriptedLLM([]), settings) as client:
         listening = set[tuple[int, int]]()
-        for descriptor in os.listdir("/proc/self/fd"):
-            with suppress(OSError), socket.socket(fileno=os.dup(int(descriptor))) as found:
+        for descriptor in Path("/proc/self/fd").iterdir():
+            if not descriptor.is_socket():
+                continue
+            with suppress(OSError), socket.socket(fileno=os.dup(int(descriptor.name))) as found:
                 if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                     told = found.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 32)
                     listening.add((found.getsockname()[1], struct.unpack_from("I", told, 28)[0]))
