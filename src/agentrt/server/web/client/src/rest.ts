@@ -129,12 +129,13 @@ export class Rest {
   async eventsBefore(id: string, before: number | undefined, limit: number, epoch = 0): Promise<EventPage> {
     let page = await this.events(id, { before, epoch, limit, order: "desc" });
     const { cursor } = page;
-    const items = [...page.items];
+    const [items, gaps] = [[...page.items], [...(page.gaps ?? [])]];
     while (page.next !== null && items.length < limit) {
       page = await this.events(id, { before: page.next, epoch: cursor.epoch, limit: limit - items.length, order: "desc" });
       items.push(...page.items);
+      gaps.push(...(page.gaps ?? []));
     }
-    return { items: items.reverse(), next: page.next, cursor };
+    return { items: items.reverse(), next: page.next, cursor, gaps: gaps.reverse() };
   }
 
   /** All events of some types after one of an epoch, the oldest first, and up to where the log was read. */

@@ -2036,6 +2036,8 @@ export interface components {
         };
         EventPage: {
             cursor: components["schemas"]["Cursor"];
+            /** @default [] */
+            gaps: components["schemas"]["Gap"][];
             items: components["schemas"]["Event"][];
             next: number | null;
         };
@@ -2216,6 +2218,11 @@ export interface components {
         };
         FrameFromServer: components["schemas"]["EventFrame"] | components["schemas"]["DeltaFrame"] | components["schemas"]["Live"] | components["schemas"]["Ended"] | components["schemas"]["Ack"] | components["schemas"]["Refused"] | components["schemas"]["Heartbeat"];
         FrameToServer: components["schemas"]["Follow"] | components["schemas"]["Unfollow"] | components["schemas"]["Do"] | components["schemas"]["Alive"];
+        Gap: {
+            after: number;
+            before: number | null;
+            reason: string;
+        };
         GenerateTitle: {
             /** @default null */
             llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
@@ -3148,6 +3155,8 @@ export interface components {
             caused_by?: string | null;
             detail: string;
             id: string;
+            /** @default [] */
+            revoked?: string[];
             /** @default 0 */
             seq: number;
             /**
