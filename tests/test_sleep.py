@@ -28,6 +28,7 @@ from agentrt.storage.pages import parts_of
 from agentrt.storage.reading import Part
 from agentrt.storage.snapshots import SNAPSHOT
 from agentrt.testing import ScriptedLLM, call, finish, say
+from tests.proofs.waiting import eventually
 from tests.stores import directory
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
@@ -235,6 +236,33 @@ async def test_what_was_approved_does_not_run_in_another_shell(tmp_path: Path) -
         await conversation.confirm()
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
         assert "[] " + str(tmp_path) in (await results(conversation))[-2]
+
+
+@pytest.mark.parametrize("known", [False, True])
+async def test_what_was_approved_does_not_run_after_its_shell_has_died(tmp_path: Path, known: bool) -> None:
+    """A job that it left in the background ends the shell while the person thinks; or the model was told before."""
+    dies = "cd /; exit" if known else "cd /; (while [ ! -e go ]; do sleep 0.01; done; kill -9 $$; touch gone) &"
+    dies = dies.replace("go", str(tmp_path / "go")).replace(f"{tmp_path}/gone", str(tmp_path / "gone"))
+    turns = [call("terminal", command=dies), call("terminal", command="pwd"), finish("Done.")]
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM(turns))
+    async with runtime, Conversation(CAREFUL, tmp_path, runtime=runtime) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        await conversation.confirm()
+        await conversation.run()
+        (tmp_path / "go").touch()
+        await eventually(lambda: known or (tmp_path / "gone").exists(), "the shell has died")
+        await conversation.confirm()
+        state = await conversation.run()
+        if not known:
+            assert state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+            assert [waiting.held for waiting in conversation.pending_confirmation] == ["lost:terminal"]
+            await conversation.confirm()
+            state = await conversation.run()
+        assert state.status is ExecutionStatus.FINISHED
+        assert str(tmp_path) in (await results(conversation))[1]
+        lost = [event async for event in conversation.events() if isinstance(event, ResourceLost)]
+        assert len(lost) == (not known)
 
 
 async def test_a_conversation_that_has_ended_gives_its_shell_back(tmp_path: Path) -> None:

@@ -317,6 +317,15 @@ class ToolExecutor(Protocol):
 
 
 @runtime_checkable
+class Losable(Protocol):
+    """An executor that holds a process between two calls, such as a shell or a kernel, which may end by itself."""
+
+    def lost(self, action: Any) -> bool:
+        """Return whether a call would find that the process of an earlier call has ended."""
+        ...
+
+
+@runtime_checkable
 class Watchful(Protocol):
     """An executor that may have work running between two calls."""
 

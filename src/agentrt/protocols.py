@@ -19,6 +19,7 @@ from .events import ActionEvent, Event
 from .executing import Calls as Calls
 from .executing import Files as Files
 from .executing import Lease as Lease
+from .executing import Losable as Losable
 from .executing import Made as Made
 from .executing import Masking as Masking
 from .executing import Models as Models

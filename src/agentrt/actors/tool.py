@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from ..cancelling import guarded
 from ..context.replies import BadCall
-from ..decisions import ExecuteAction, action_error
+from ..decisions import ExecuteAction, action_error, lost_meanwhile
 from ..errors import ToolError
 from ..events import ActionEvent, ActionRevised, Event, ExecutionLost, ObservationEvent
-from ..protocols import Observation, Watchful
+from ..protocols import Losable, Observation, Watchful
 from ..secrets import HIDDEN
 from ..specs import OnCrash, Workspace, content
 from ..specs.flow import Label
@@ -70,6 +70,11 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         self._tools, self._secrets = parts.tools, parts.secrets
         with guarded:
             self._executor = self._tools.executor(name)
+        self._losable = self._executor if isinstance(self._executor, Losable) else None
+        self._told_lost = 0
+        """The seq of a result that told that the executor's process had ended: later actions know of it. 0: it lives."""
+        self._asked_again = set[str]()
+        """The ids of actions that were rated and asked again because that process had ended."""
         self._place = ToolPlace(log, parts, name, workspace)
         self._tasks = anyio.create_task_group()
         """The tasks that the executor runs beside its calls."""
@@ -109,7 +114,8 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
                 await self._log.append(self._cut(action, call, time.monotonic() - begun), command=command)
             raise
         else:
-            await self._log.append(outcome, command=command)
+            appended = await self._log.append(outcome, command=command)
+            self._told_lost = appended.seq if call.left_lost else 0
         return None
 
     def _cut(self, action: ActionEvent, call: ToolCall, seconds: float) -> Event:
@@ -149,8 +155,13 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             if self._writes_mark(action):
                 raise ToolError(_MARKED)
             arguments = self._tools.parse(action.tool_name, action.arguments)
-            with guarded:
-                observation = await self._executor(arguments, call)
+            if self._losable is not None and (loss := self._loss(action, self._losable.lost(arguments))) is not None:
+                return loss
+            try:
+                with guarded:
+                    observation = await self._executor(arguments, call)
+            finally:
+                call.left_lost = self._losable is not None and self._losable.lost(arguments)
             if not isinstance(observation, Observation):
                 raise TypeError(f"it returned {type(observation).__name__}, not an Observation")
             details, fingerprint = _details(observation), _fingerprint(observation)
@@ -173,6 +184,17 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             found=observation.found,
             caused_by=action.id,
         )
+
+    def _loss(self, action: ActionEvent, lost: bool) -> Event | None:
+        """Return the event that has a call rated and asked again if its shell or the like has ended since."""
+        known = self._told_lost and action.seq > self._told_lost
+        if not lost or known or action.id in self._asked_again:
+            self._asked_again.discard(action.id)
+            return None
+        loss = lost_meanwhile(self._log.state, action)
+        if loss is not None:
+            self._asked_again.add(action.id)
+        return loss
 
     def _kept(self, action: ActionEvent) -> AbstractAsyncContextManager[None]:
         """Return a context that keeps the files before and after a call that may change them."""

@@ -113,6 +113,8 @@ class ToolCall:
         self.calls = InnerCalls(log, parts.tools, tool, action, resumed=command.resumed)
         self._tool, self._command, self._secrets, self._retired = tool, command.id, parts.secrets, parts.retired
         self._action = action
+        self.left_lost = False
+        """Whether the process that the tool holds had ended when the call was over, as its result tells."""
         self.observation_id = new_id()
         self._marks = command.files
         self.workspace = place.workspace

@@ -29,7 +29,7 @@ from .commands import (
 )
 from .due import decide
 from .ending import answered
-from .losses import asleep, held_resources
+from .losses import asleep, held_resources, lost_meanwhile
 from .outcomes import (
     action_error,
     check,
@@ -91,6 +91,7 @@ __all__ = [
     "interruption",
     "left",
     "lost",
+    "lost_meanwhile",
     "over",
     "recovery",
     "refusal",

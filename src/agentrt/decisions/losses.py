@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..events import Event, ResourceLost
+from ..events import ActionEvent, Event, ResourceLost
 from ..state import Pending, State
 
 _GIVEN_UP = "its variables, directory and running processes are gone"
@@ -33,6 +33,22 @@ def asleep(state: State) -> tuple[Event, ...]:
 def left_by_crash(state: State, *, ended: bool) -> tuple[Event, ...]:
     """Return the same after a crash; `ended` says whether the processes that were left have been ended since."""
     return tuple(_lost(state, _ENDED if ended else _STILL_RUNNING))
+
+
+def lost_meanwhile(state: State, action: ActionEvent) -> ResourceLost | None:
+    """Return the outcome of an action that would begin, and that finds that the process of its tool has ended since it
+    was rated or approved. None if nobody rated or approved it.
+    """
+    own = [p for p in state.branch.pending if p.action.tool_name == action.tool_name]
+    if not any(p.action.id == action.id and (p.approved or p.risk is not None) for p in own):
+        return None
+    revoked = tuple(p.action.id for p in own if p.command is None or p.action.id == action.id)
+    return ResourceLost(
+        tool_name=action.tool_name,
+        detail=f"The {action.tool_name} had ended meanwhile and was restarted: {_GIVEN_UP}.",
+        revoked=revoked,
+        caused_by=action.id,
+    )
 
 
 def _lost(state: State, how: str) -> Iterator[ResourceLost]:

@@ -182,6 +182,8 @@ class _Output(ByteReceiveStream):
             if self._pipe.closed:
                 raise anyio.ClosedResourceError
             await anyio.wait_readable(self._pipe)
+            if self._pipe.closed:  # it became readable, and was closed before this task went on
+                raise anyio.ClosedResourceError
             data = self._pipe.read(max_bytes)  # None: there is nothing to read after all
         if data:
             return data

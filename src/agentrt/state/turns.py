@@ -106,16 +106,16 @@ def revoked(here: Branch, event: ResourceLost) -> Branch:
     A question that waits for a person stays, outdated: the person may answer at any time, also while the conversation
     sleeps.
     """
-    pending = tuple(
-        _without(p, event.tool_name) if p.command is None and p.action.id in event.revoked else p for p in here.pending
-    )
-    return replace(here, pending=pending) if event.revoked else here
+    if not event.revoked:
+        return here
+    pending = (_without(p, event.tool_name) if p.action.id in event.revoked else p for p in here.pending)
+    return uncut(replace(here, pending=tuple(pending)))
 
 
 def _without(p: Pending, lost: str) -> Pending:
     if p.held:
         return replace(p, restarted=lost, outdated=True)
-    return replace(p, approved=False, restarted=lost if p.approved else p.restarted, **UNRATED)
+    return replace(p, command=None, approved=False, restarted=lost if p.approved else p.restarted, **UNRATED)
 
 
 def message(state: State, event: MessageEvent) -> State:

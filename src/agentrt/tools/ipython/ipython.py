@@ -99,6 +99,11 @@ class IPython:
             calls=len(made),
         )
 
+    def lost(self, action: IPythonAction) -> bool:
+        """Return whether the kernel has ended."""
+        there = self._kernel is not None and self._kernel.alive
+        return not (there or action.restart) and (self._kernel is not None or self._ended)
+
     async def aclose(self) -> None:
         """End the kernel and all that it started."""
         self._ended = self._ended or self._kernel is not None

@@ -70,6 +70,8 @@ class Session:
     def __init__(self, place: Place, no_change: float, most: int | None, count: Count) -> None:
         self._place, self._no_change, self._most, self._count_all = place, no_change, most, count
         self._shell: Shell | None = None
+        self._began = False
+        """Whether it ever had a shell."""
         self._context: ToolContext | None = None
         """The context of the running call. Output between calls is shown by the next poll."""
         self._printed: Printed | None = None
@@ -93,6 +95,10 @@ class Session:
     def alive(self) -> bool:
         """Whether the session is in use: the shell runs, or no call has shown the end of its command."""
         return self._shell is not None and (self._shell.alive or self._unseen)
+
+    def lost(self, polls: bool) -> bool:
+        """Return whether its shell has ended, so that a call starts a new one."""
+        return self._began and (self._shell is None or not (self._shell.alive or (self._unseen and polls)))
 
     async def at_work(self) -> bool:
         """Return whether a command or a background job is running."""
@@ -141,7 +147,7 @@ class Session:
             self.made_again = await made_again(context.workspace)
             shell = Shell(self._place.console(), Path(context.workspace.path))
             await shell.start()
-            self._shell = shell
+            self._shell, self._began = shell, True
         return self._shell
 
     def _show(self, text: str) -> None:

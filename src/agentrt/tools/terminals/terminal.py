@@ -124,6 +124,12 @@ class Terminal:
         seconds = time.monotonic() - begun
         return await _observation(session, name, status, seconds, context, polled=given.polls)
 
+    def lost(self, action: TerminalAction) -> bool:
+        """Return whether the shell of the session has ended. A call that starts a new one by itself loses nothing."""
+        session = self._sessions.get(action.session or MAIN)
+        polls = not action.command or not (action.is_input or action.command.strip())
+        return session is not None and not action.reset and session.lost(polls)
+
     async def at_work(self) -> bool:
         """Return whether a command or a background job is running in any session."""
         return any([await session.at_work() for session in self._sessions.values()])
