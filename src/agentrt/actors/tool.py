@@ -72,7 +72,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             self._executor = self._tools.executor(name)
         self._losable = self._executor if isinstance(self._executor, Losable) else None
         self._told_lost = 0
-        """The seq of a result that told that the executor's process had ended: later actions know of it. 0: it lives."""
+        """The seq of the result that told that the executor's process had ended; later actions know it. 0: it lives."""
         self._asked_again = set[str]()
         """The ids of actions that were rated and asked again because that process had ended."""
         self._place = ToolPlace(log, parts, name, workspace)
