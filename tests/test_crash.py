@@ -31,7 +31,7 @@ from agentrt.testing import ScriptedLLM, call
 
 async def main(folder):
     turns = [
-        call("terminal", command="setsid sleep 307 & echo $! > job; (setsid sleep 308 &)"),
+        call("terminal", command="setsid sleep 307 & (setsid sleep 308 &)"),
         call("terminal", command="touch begun; sleep 300"),
     ]
     agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
@@ -44,16 +44,21 @@ anyio.run(main, Path(sys.argv[1]))
 """
 
 
-def sleepers(job: int) -> list[psutil.Process]:
-    """What the conversation started in the background, as long as it lives."""
-    found = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] in (["sleep", "307"], ["sleep", "308"])]
-    return [process for process in found if process.status() != psutil.STATUS_ZOMBIE and process.pid >= min(job, 2)]
+def sleepers(folder: Path) -> list[psutil.Process]:
+    """What the conversation of a folder started in the background, as long as it lives."""
+    known = (["sleep", "307"], ["sleep", "308"])
+    found = [p for p in psutil.process_iter(["cmdline", "cwd"]) if p.info["cmdline"] in known]
+    return [p for p in found if p.info["cwd"] == str(folder) and p.status() != psutil.STATUS_ZOMBIE]
 
 
 @pytest.fixture
 async def killed(tmp_path: Path) -> Path:
-    """A folder whose conversation's process was killed while a command ran."""
-    async with await anyio.open_process([sys.executable, "-c", PROGRAM, str(tmp_path)]) as process:
+    """A folder whose conversation's process was killed while a command ran.
+
+    Its temporary files are in the folder: a runtime that another test begins would end what it has left.
+    """
+    program, environment = [sys.executable, "-c", PROGRAM, str(tmp_path)], {**os.environ, "TMPDIR": str(tmp_path)}
+    async with await anyio.open_process(program, env=environment) as process:
         await eventually(lambda: (tmp_path / "begun").exists(), "the second command runs", 30)
         os.kill(process.pid, signal.SIGKILL)
         await process.wait()
@@ -86,22 +91,20 @@ async def test_it_is_listed_as_interrupted_by_a_crash_until_it_is_opened(killed:
 
 
 async def test_what_its_shell_had_started_is_ended_when_it_is_opened_again(killed: Path) -> None:
-    job = int((killed / "job").read_text())
-    assert len(sleepers(job)) == 2, "they outlived the process"
+    assert len(sleepers(killed)) == 2, "they outlived the process"
     async with Runtime(killed / "store", client=ScriptedLLM([say("Well.")])) as runtime:
         async with Conversation(id="c", runtime=runtime) as conversation:
-            assert sleepers(job) == []
+            assert sleepers(killed) == []
             (lost,) = [event async for event in conversation.events() if isinstance(event, ResourceLost)]
     assert "the processes that it had started were ended" in lost.detail
 
 
 async def test_a_copy_of_its_store_ends_nothing_of_it(killed: Path) -> None:
-    job = int((killed / "job").read_text())
     shutil.copytree(killed / "store" / "conversations", killed / "copy" / "conversations")
     async with Runtime(killed / "copy", client=ScriptedLLM([say("Well.")])) as runtime:
         async with Conversation(id="c", runtime=runtime):
-            assert len(sleepers(job)) == 2
-    for left in sleepers(job):
+            assert len(sleepers(killed)) == 2
+    for left in sleepers(killed):
         left.kill()
 
 

@@ -39,13 +39,12 @@ class Told(msgspec.Struct, frozen=True):
 
 
 def parse(output: str) -> Told:
-    """Read what a host said. Fails when something was acknowledged after a failure."""
+    """Read what a host said. After a failure a log is opened again, and more may be acknowledged."""
     told = Told({}, {}, output.splitlines()[-1:] == [ENDED])
     for name, what, *rest in (line.split(" ", 2) for line in output.splitlines() if " " in line):
         if what == "failed":
             told.failures.setdefault(name, []).extend(rest)
         else:
-            assert name not in told.failures, f"{name}: {what} was acknowledged after a failure"
             told.acknowledged.setdefault(name, []).append(int(what))
     return told
 
@@ -70,16 +69,19 @@ async def hosted(store: Path, *names: str, count: int = COUNT, size: int = 100, 
 def check_kept(store: Path, told: Told) -> None:
     """Law: all that was acknowledged is there."""
     for name, seqs in told.acknowledged.items():
+        assert seqs == sorted(set(seqs))
         events = read_conversation(store / "conversations" / name)
         check_numbering(events)
         assert len(events) >= seqs[-1]
 
 
 def check_only_bad(told: Told, why: str, *, count: int = COUNT) -> None:
-    """Law: the others are not touched, and the one that failed says so again and again."""
+    """Law: the others are not touched, and the one that failed says so each time."""
     assert [told.acknowledged[name][-1] for name in GOOD] == [count + 2] * len(GOOD)
     assert set(told.failures) == {BAD}
-    assert len(told.failures[BAD]) in (1, 1 + ATTEMPTS), "once when it cannot be opened"
+    tried, failed = len(told.acknowledged.get(BAD, ())), len(told.failures[BAD])
+    healed = failed <= ATTEMPTS and tried + failed == count
+    assert healed or failed == 1 + ATTEMPTS or (failed, tried) == (1, 0), "once when it cannot be opened"
     assert all(f"{BAD}/events.jsonl: {why}" in failure for failure in told.failures[BAD])
 
 
@@ -146,13 +148,13 @@ async def test_one_conversation_on_a_full_disk(tmp_path: Path) -> None:
 async def test_a_store_on_a_full_disk(tmp_path: Path) -> None:
     with small_file_system(tmp_path):
         told = await hosted(tmp_path, BAD, *GOOD, size=30_000)
-        assert all(len(told.failures[name]) == 1 + ATTEMPTS for name in (BAD, *GOOD))
+        assert told.failures
         assert all(NO_SPACE in failure for failures in told.failures.values() for failure in failures)
         enlarge(tmp_path)
         fixed = await hosted(tmp_path, BAD, *GOOD, count=3)
         assert not fixed.failures
         for name in (BAD, *GOOD):
-            assert fixed.acknowledged[name][0] == told.acknowledged[name][-1] + 1
+            assert fixed.acknowledged[name][0] == told.acknowledged[name][-1] + 1, name
 
 
 @needs_mounts

@@ -133,4 +133,4 @@ async def test_the_same_blob_from_several_calls(tmp_path: Path) -> None:
                     tasks.start_soon(keep)
             (digest,) = kept
             assert (directory(store, NAME) / "blobs" / digest).read_bytes() == data
-    assert len(list((directory(store, NAME) / "blobs").iterdir())) == 20
+        assert len(list((directory(store, NAME) / "blobs").iterdir())) == 20

@@ -163,7 +163,8 @@ async def test_after_a_failed_sync_nothing_more_is_written_or_acknowledged(tmp_p
     run = await traced(work, "inject=fdatasync:error=EIO:when=5")
     failed = next(call for call in run.calls if call.name == "fdatasync" and call.result == -1)
     assert (failed.path, len(run.appends)) == (work.log, 5)
-    assert len(syncs(run.calls, work.log)) == 4
+    assert all(write.call.begun < failed.begun for write in run.appends)
+    assert sum(sync.begun < failed.begun for sync in syncs(run.calls, work.log)) == 4, "before the cut"
     assert [seq for seq, _ in run.acknowledgements] == list(range(1, run.records(run.appends[3]).stop))
     found = check_death(work, ())
     assert await work.run() == 0
