@@ -53,13 +53,13 @@ def test_a_change_is_seen(place: Path, touched: str) -> None:
         ("python serve.py", "sub", {"serve.py", "sub/serve.py"}),
         ("python -m srv", "", {"srv", "srv.py"}),
         ("python -m installed", "", {"installed", "installed.py"}),
-        ("python -m srv.more", "", {"srv.py", "srv/more.py"}),
+        ("python -m srv.more", "", {"srv", "srv.py", "srv/more.py"}),
         ("python later.py", "", {"later.py"}),
         ("./later --data data/x", "", {"later"}),
         ("tool data/x", "", {"bin/tool", "more/tool"}),
         ("sh -c ./run", "", {"run"}),
         ("/bin/sh -c true", "", set()),
-        ("npx @others/server data", "", {"bin/npx", "more/npx"}),
+        ("npx @others/server@1 data", "", {"bin/npx", "more/npx", "package.json", "node_modules/.bin/server"}),
     ],
 )
 def test_what_a_program_runs_is_pinned_even_before_it_is_there(
@@ -79,3 +79,35 @@ def test_what_a_program_runs_is_pinned_even_before_it_is_there(
             (place / path).write_text("written by the agent")
             assert changed(pins, str(place)) is not None
             (place / path).unlink()
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "pinned"),
+    [
+        ("sh", ["serve"], "serve"),
+        ("python3", ["-u", "serve"], "serve"),
+        ("bash", ["-c", "exec sh serve"], "serve"),
+        ("deno", ["run", "-A", "srv.mts"], "srv.mts"),
+        ("npx", ["tsx", "srv.mts"], "srv.mts"),
+        ("go", ["run", "main.go"], "main.go"),
+        ("python3", ["-mtool.sub"], "tool"),
+        ("python3", ["-m", "tool.sub"], "tool"),
+        ("npx", ["-y", "srv"], "node_modules/.bin/srv"),
+        ("npm", ["run", "mcp"], "package.json"),
+        ("make", ["mcp"], "Makefile"),
+    ],
+)
+def test_a_program_is_pinned_however_it_is_named(tmp_path: Path, command: str, args: list[str], pinned: str) -> None:
+    for name in ("serve", "srv.mts", "main.go", "tool/__init__.py", "tool/sub.py", "node_modules/.bin/srv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    for name in ("package.json", "Makefile", "data.db"):
+        (tmp_path / name).write_text("{}")
+    pins = dict(pins_of_program(command, [*args, "--database", "data.db"], str(tmp_path)))
+    assert pins[pinned]
+    assert "data.db" not in pins
+
+
+def test_data_of_a_server_is_not_pinned(tmp_path: Path) -> None:
+    (tmp_path / "data.db").write_text("1")
+    assert "data.db" not in dict(pins_of_program("uvx", ["server-of-a-database", "data.db"], str(tmp_path)))

@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 
 from .digests import file_digest, tree_digest
 
@@ -19,8 +19,20 @@ _PROJECT = re.compile(r"\$(?:(?:AGENTRT|CLAUDE|OPENHANDS)_PROJECT_DIR\b|\{(?:AGE
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", "/index.js")
-_PROGRAMS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".php", ".lua", ".jar", ".pyz")
+_PROGRAMS = (
+    *(".py", ".pyz", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".sh", ".bash", ".fish", ".rb"),
+    *(".pl", ".php", ".lua", ".exs", ".go", ".jar"),
+)
 """Endings of files that an interpreter runs."""
+_INTERPRETER = re.compile(
+    r"(?:[abdkz]|da|fi|c|tc)?sh|python[\d.]*|pypy[\d.]*|node(?:js)?|deno|bun|tsx|ts-node|ruby|perl|php|luajit|lua[\d.]*|Rscript"
+    r"|julia|elixir|go|java|dotnet"
+)
+"""Programs whose first operand is a file that they run, whatever it is called."""
+_SUBCOMMANDS = frozenset({"run", "exec"})
+_RUNNERS = frozenset({"npx", "pnpx", "bunx", "npm", "pnpm", "yarn", "bun"})
+"""Programs that run a command of the packages in `node_modules`, or a script of `package.json`."""
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _MAINS = ("__main__.py", "__init__.py", "package.json", "index.js", "pyproject.toml", "Makefile")
 """Files any of which makes a directory a program."""
 ABSENT = ""
@@ -60,7 +72,9 @@ def pins_of_program(
         if _is_program(os.path.join(root, name)):
             yielded.add(name)
             yield name, digest
-    for place in (*_places_of(command, start, path), *_modules(args, start), *_scripts(args, start)):
+    words = [word for arg in (command, *args) for word in (_words(arg) if any(map(str.isspace, arg)) else [arg])]
+    places = (*_places_of(command, start, path), *_modules(args, start), *_scripts(args, start))
+    for place in (*places, *_interpreted(words, start), *_of_runners(words, start)):
         name = os.path.relpath(place, root)
         if name not in yielded and not name.startswith("..") and name != ".":
             yielded.add(name)
@@ -84,10 +98,33 @@ def _places_of(command: str, start: str, path: str) -> Iterator[str]:
 
 def _modules(args: Sequence[str], start: str) -> Iterator[str]:
     """Yield the files and packages that a module after `-m` may stand for in the directory where Python starts."""
-    for option, name in pairwise(args):
+    joined = (("-m", arg[2:]) for arg in args if arg.startswith("-m"))
+    for option, name in (*pairwise(args), *joined):
         if option == "-m" and _MODULE.fullmatch(name):
             top = os.path.join(start, name.partition(".")[0])
-            yield from (place for place in (top, f"{top}.py") if not os.path.exists(place))
+            yield from (top, f"{top}.py")
+
+
+def _interpreted(words: Sequence[str], start: str) -> Iterator[str]:
+    """Yield the first file after each interpreter among some words."""
+    for at, word in enumerate(words):
+        if _INTERPRETER.fullmatch(os.path.basename(word)):
+            after = takewhile(lambda one: one[:2] not in ("-m", "-c"), words[at + 1 :])
+            operands = (one for one in after if not one.startswith("-") and one not in _SUBCOMMANDS)
+            yield from (place for one in islice(operands, 1) if os.path.isfile(place := os.path.join(start, one)))
+
+
+def _of_runners(words: Sequence[str], start: str) -> Iterator[str]:
+    """Yield what runners of packages, and make, take from the directory where they start."""
+    for at, word in enumerate(map(os.path.basename, words)):
+        if word in _RUNNERS:
+            yield os.path.join(start, "package.json")
+            names = (one for one in words[at + 1 :] if not one.startswith("-") and one not in _SUBCOMMANDS)
+            for name in islice(names, 1):
+                place = os.path.join(start, "node_modules", ".bin", name.rpartition("/")[2].partition("@")[0])
+                yield from dict.fromkeys((place, os.path.realpath(place)))
+        elif word == "make":
+            yield from (os.path.join(start, name) for name in _MAKEFILES)
 
 
 def _scripts(args: Sequence[str], start: str) -> Iterator[str]:
