@@ -13,7 +13,7 @@ from agentrt.pins import ABSENT, changed, pins_of, pins_of_program
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     for name in ("serve.py", "sub/serve.py", "srv/__main__.py", "srv/more.py", "web/index.js", "web/lib.js", "data/x"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     return tmp_path
 
@@ -66,7 +66,7 @@ def test_what_a_program_runs_is_pinned_even_before_it_is_there(
     place: Path, command: str, cwd: str, run: set[str]
 ) -> None:
     for name in ("run", "more/tool"):
-        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).touch(0o755)
     name, *args = command.split()
     path = "bin:" + str(place / "more") + ":/usr/bin" if name in ("tool", "npx") else "/usr/bin"
@@ -75,7 +75,7 @@ def test_what_a_program_runs_is_pinned_even_before_it_is_there(
     assert changed(pins, str(place)) is None
     for path, digest in pins:
         if digest == ABSENT:
-            (place / path).parent.mkdir(exist_ok=True)
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
             (place / path).write_text("written by the agent")
             assert changed(pins, str(place)) is not None
             (place / path).unlink()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,27 @@ def test_what_is_being_made_and_what_is_no_directory_is_left_alone(root: Path) -
         "agentrt-run-link",
         "elsewhere",
     }
+
+
+def test_a_directory_that_ends_with_the_name_of_a_living_owner_stands_for_nobody(root: Path) -> None:
+    ours = RuntimeDirectory()
+    ours.hold()
+    for forged in (f"agentrt-run-x-{ours.name}", f".agentrt-run-{ours.name}"):
+        (root / forged).mkdir()
+        os.utime(root / forged, (0, 0))
+    left = list(ownerless())
+    assert [one.name for one in left] == ["", ""]
+    for one in left:
+        one.close()
+    ours.release()
+
+
+def test_threads_that_use_it_first_share_one_directory(root: Path) -> None:
+    for _ in range(20):
+        ours = RuntimeDirectory()
+        with ThreadPoolExecutor(6) as threads:
+            made = list(threads.map(lambda _: ours.directory("shell-"), range(6)))  # noqa: B023
+        assert len({Path(path).parent for path in made}) == 1
+        for path in made:
+            ours.remove(path)
+    assert list(root.iterdir()) == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -26,6 +27,9 @@ _PREFIX = "agentrt-run-"
 _NEW = f".{_PREFIX}"
 """The prefix of a runtime directory that is not locked yet."""
 
+_NAME = re.compile(rf"{_PREFIX}([0-9a-f]{{12}})")
+"""Only such a name counts: anybody may make a directory that ends with the name of a living owner."""
+
 _NEW_SECONDS = 60.0
 """Age after which a directory under that prefix was left by a process that died while it made it."""
 
@@ -42,8 +46,10 @@ class RuntimeDirectory:
     def name(self) -> str:
         """Its name, also before it is made. A process that was forked has one of its own."""
         if self._pid != os.getpid():
-            self._name, self._pid, self._lock, self._held = secrets.token_hex(6), os.getpid(), -1, 0
-            self._directories = set()
+            with self._alone:
+                if self._pid != os.getpid():
+                    self._name, self._lock, self._held, self._directories = secrets.token_hex(6), -1, 0, set()
+                    self._pid = os.getpid()  # last: another thread may look at it meanwhile
         return self._name
 
     @property
@@ -98,7 +104,9 @@ class Ownerless:
 
     def __init__(self, path: str, lock: int) -> None:
         self._path, self._lock = path, lock
-        self.name = os.path.basename(path).rpartition("-")[2]
+        found = _NAME.fullmatch(os.path.basename(path))
+        self.name = found[1] if found else ""
+        """Its name in the environment of what its owner had started; "" if it was never used as one."""
 
     def remove(self) -> None:
         """Remove it with all that is in it, as far as that is possible. For a thread."""

@@ -137,6 +137,16 @@ async def test_it_serves_a_run_and_keeps_it_when_it_is_told_to_stop(tmp_path: Pa
     assert provider.keys[0].endswith(CANARY)
 
 
+async def test_the_address_of_a_server_that_was_killed_is_removed(tmp_path: Path) -> None:
+    async with agentrt_serve(tmp_path) as first:
+        first.process.kill()
+        await first.process.wait()
+        assert len(list((tmp_path / "store").glob("address-*"))) == 1
+    async with agentrt_serve(tmp_path) as second:
+        (left,) = (tmp_path / "store").glob("address-*")
+        assert left.name == f"address-{second.url.rpartition(':')[2]}"
+
+
 async def test_a_second_signal_hurries_it(tmp_path: Path) -> None:
     model = Stalling()
     async with ScriptedProvider(model) as provider, aiohttp.ClientSession() as session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
@@ -74,6 +75,28 @@ def test_its_end_does_not_wait_for_who_holds_its_pipes(ran: Ran) -> None:
         await process.aclose()
         with pytest.raises(anyio.ClosedResourceError):
             await process.stdout.receive()
+
+    ran(made())
+
+
+def test_a_pipe_that_is_closed_as_it_becomes_readable(ran: Ran) -> None:
+    async def made() -> None:
+        for turn in range(60):
+            process = await opened(["/bin/sh", "-c", "echo x"], stdin=subprocess.DEVNULL)
+            async with anyio.create_task_group() as tasks:
+
+                async def read(process: Started = process) -> None:
+                    assert process.stdout is not None
+                    with contextlib.suppress(anyio.ClosedResourceError, anyio.EndOfStream):
+                        while True:
+                            await process.stdout.receive()
+
+                tasks.start_soon(read)
+                await process.wait() if turn % 2 else await anyio.sleep(0)
+                for _ in range(turn % 6):
+                    await anyio.lowlevel.checkpoint()
+                process.close_pipes()
+            await process.wait()
 
     ran(made())
 

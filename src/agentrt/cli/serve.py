@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -301,6 +302,9 @@ def _shown(url: str, address: str, root: Path | str) -> Iterator[str]:
         yield address
         return
     directory = default_store() if "://" in str(root) else Path(root)
+    for left in directory.glob("address-*"):  # of servers that were killed
+        if not _is_served(left.name.rpartition("-")[2]):
+            left.unlink(missing_ok=True)
     path = directory / f"address-{url.rpartition(':')[2]}"
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -316,3 +320,12 @@ def _shown(url: str, address: str, root: Path | str) -> Iterator[str]:
         yield f"{url} (its token: {path})"
     finally:
         path.unlink(missing_ok=True)
+
+
+def _is_served(port: str) -> bool:
+    """Return whether something listens on a port of this machine."""
+    try:
+        with socket.create_connection(("127.0.0.1", int(port)), timeout=1):
+            return True
+    except (OSError, ValueError, OverflowError):
+        return False

@@ -203,9 +203,9 @@ class Host:
         `ended` seconds; one that waits for a person stays awake, unless memory is `short`, since what the person
         approves would not be there any more.
         """
-        if self._group is not None and held_resources(state := self._group.feed.state):
+        if self._group is not None and ((state := self._group.feed.state).background or held_resources(state)):
             if state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION and not short:
-                return
+                return  # also for a task in the background, which sleeps with it
             if state.status.over and not self._group.feed.followed:
                 idle = min(idle, ended)
         await self.rest(idle)

@@ -253,7 +253,7 @@ async def end_ownerless(left: Iterable[Ownerless]) -> None:
     for one in left:
         try:
             mark = f"{RUNTIME}={one.name}"
-            found = await anyio.to_thread.run_sync(started_by, _NO_SHELL, mark, 0.0)
+            found = await anyio.to_thread.run_sync(started_by, _NO_SHELL, mark, 0.0) if one.name else []
             if any(process.pid == os.getpid() for process in found):
                 continue  # this process was started in the shell of the one that died
             if found:
