@@ -154,6 +154,16 @@ async def test_nothing_of_the_workspace_is_imported_before_a_cell_and_cells_impo
         assert await run(spawned, restart=True) == f"[(2, {str(place)!r})]\n{NEW}"
 
 
+async def test_nothing_of_the_workspace_takes_the_place_of_what_ipython_loads_later(tmp_path: Path) -> None:
+    """For a traceback, a question, a command, and magics."""
+    for name in ("stack_data", "executing", "asttokens", "pure_eval", "pexpect", "pty", "timeit", "cProfile", "jedi"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})")
+    async with notebook(tmp_path) as run:
+        for cell in ("1 / 0", "print?", "!echo x", "%timeit -n1 -r1 1", "%prun 1", "get_ipython().complete('os.pa')"):
+            await run(cell)
+    assert not (tmp_path / "ran").exists()
+
+
 async def test_a_cell_has_the_secrets_that_it_names_and_no_other_cell_does(tmp_path: Path) -> None:
     async with notebook(tmp_path, secrets={"API_TOKEN": "s3cr3t-value-1"}) as run:
         assert await run("import os, time\nlen(os.environ['API_TOKEN'])") == "14"

@@ -199,21 +199,36 @@ async def _load(kernel: Kernel, socket: str, workspace: str, search: str) -> Non
     """
     source = await anyio.to_thread.run_sync((Path(__file__).parent / "in_kernel.py").read_text)
     problem = Outputs()
-    loading = _LOADING.format(source=source, socket=socket, workspace=workspace, search=search)
+    loading = _LOADING.format(source=source, socket=socket, workspace=workspace, search=search, lazy=_LAZY)
     good = await kernel.run(loading, problem.take, quiet=True)
     if not good:
         raise ToolError(f"the kernel does not start: {plain(problem.content)}")
 
 
+_LAZY = (
+    *("stack_data", "executing", "asttokens", "pure_eval", "pexpect", "pty", "tty", "resource", "timeit", "difflib"),
+    *("fractions", "filecmp", "pydoc", "pydoc_data.topics", "cProfile", "pstats", "pdb", "bdb"),
+    *("IPython.core.oinspect", "IPython.core.magics.execution", "IPython.core.completer", "IPython.core.debugger"),
+)
+"""What IPython loads when a cell first needs it: tracebacks, `x?`, `!command`, `%timeit` and the like."""
+
 _LOADING = """
 def _agent_loads():
-    import os, sys, types
+    import contextlib, importlib, os, sys, types
     module = types.ModuleType("agentskills")
     sys.modules["agentskills"] = module
     exec(compile({source!r}, "agentskills", "exec"), module.__dict__)
     module.SOCKET = {socket!r}
     get_ipython().user_ns.update({{name: getattr(module, name) for name in module.__all__}})
     get_ipython().user_ns.update(ToolFailed=module.ToolFailed)
+    for name in {lazy!r}:  # or a module of the workspace would take its place
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        get_ipython().InteractiveTB.structured_traceback(*sys.exc_info())
+    get_ipython().Completer.use_jedi = False  # it would be loaded from the workspace, too
     os.chdir({workspace!r})
     os.environ["PWD"] = {workspace!r}
     if visited := get_ipython().user_ns.get("_dh"):
