@@ -31,6 +31,7 @@ from agentrt.events import (
     ExecutionStarted,
     MessageEvent,
     ObservationEvent,
+    ResourceLost,
     RiskAssessed,
     RunEnded,
     ToolsChanged,
@@ -362,6 +363,34 @@ async def test_a_server_that_crashed_is_started_only_as_its_program_was(tmp_path
                 started.kill()
                 await eventually(lambda: CHANGED in conversation.state.servers["demo"].problem, "it is refused", 20)
     assert (place / "started").read_text() == "x"
+
+
+async def test_a_call_that_was_approved_does_not_run_on_another_process_of_its_server(
+    tmp_path: Path,
+) -> None:
+    server = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(ROOT)}
+    spec = agent({"demo": server}, confirmation=AlwaysConfirm())
+    model = ScriptedLLM([call("add", a=1, b=2), finish("ok")])
+    with anyio.fail_after(60):
+        async with Runtime(tmp_path / "store", client=model) as runtime:
+            async with Conversation(spec, tmp_path, runtime=runtime) as conversation:
+                await conversation.send_message("go")
+                await conversation.run()
+                for one in psutil.Process().children():
+                    if "tests.mcp.server" in one.cmdline():
+                        one.kill()
+
+                async def restarted() -> bool:
+                    return any([isinstance(event, ResourceLost) async for event in conversation.events()])
+
+                await eventually(restarted, "its loss is logged", 30)
+                await conversation.confirm()
+                state = await conversation.run()
+                assert state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+                assert [waiting.held for waiting in conversation.pending_confirmation] == ["lost:add"]
+                await conversation.confirm()
+                assert (await conversation.run()).status is ExecutionStatus.FINISHED
+                assert results([event async for event in conversation.events()])[0] == "3"
 
 
 async def test_a_server_outside_of_the_workspace_imports_nothing_from_it(tmp_path: Path) -> None:

@@ -24,13 +24,20 @@ Connected: TypeAlias = Callable[[], Awaitable[Connection]]
 
 
 def remote_tool(
-    definition: ToolDefinition, connection: Connected, calls: SideCalls, timeout: float | None = None
+    definition: ToolDefinition,
+    connection: Connected,
+    calls: SideCalls,
+    timeout: float | None = None,
+    restarted: Callable[[], bool] = lambda: False,
 ) -> DefinedTool:
-    """Return a server's tool as a conversation calls it. It waits `timeout` seconds for an answer."""
+    """Return a server's tool as a conversation calls it. It waits `timeout` seconds for an answer.
+
+    `restarted` returns whether the server is a process of the conversation, and another one than the log knows of.
+    """
     touched = () if definition.annotations.read_only else (f"mcp:{definition.server}",)
     return defined_tool(
         definition,
-        lambda: _Call(definition, connection, calls, timeout),
+        lambda: _Call(definition, connection, calls, timeout, restarted),
         lambda action, workspace: touched,
     )
 
@@ -39,12 +46,21 @@ class _Call:
     """The executor of a server's tool."""
 
     def __init__(
-        self, definition: ToolDefinition, connection: Connected, calls: SideCalls, timeout: float | None
+        self,
+        definition: ToolDefinition,
+        connection: Connected,
+        calls: SideCalls,
+        timeout: float | None,
+        restarted: Callable[[], bool],
     ) -> None:
         self._caller = Caller(definition.server, timeout)
         self._server, self._remote = definition.server, definition.remote
         self._may_repeat = definition.on_crash is OnCrash.RETRY
-        self._connection, self._calls = connection, calls
+        self._connection, self._calls, self._restarted = connection, calls, restarted
+
+    def lost(self, action: dict[str, Any]) -> bool:
+        """Return whether the server's process has ended, or was started again."""
+        return self._restarted()
 
     async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
         """Return the server's answer. Raise `ToolError`."""

@@ -15,6 +15,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
+from ..decisions import server_restarted
 from ..errors import ActorError, ConfigurationError, LogError, ServerMissing, ToolError
 from ..events import MessageEvent, ToolsChanged
 from ..mcp.answering import Caller
@@ -74,6 +75,8 @@ class Servers:
         self._calls = calls
         self._whose, self._pins = whose, ToolPins(shelf, whose.owner) if shelf is not None else None
         self._saying = anyio.Lock()
+        self._sessions: dict[str, int] = {}
+        """The number of each server's session when its tools were last logged."""
         self._anew: dict[str, dict[str, str]] = {}
         """By server, the digests of the tools that differ from when they were first seen."""
         self._there: dict[str, asyncio.Future[Connection]] = {}
@@ -99,8 +102,21 @@ class Servers:
     def _learn(self, name: str, tools: Sequence[ToolDefinition]) -> None:
         timeout = self._log.state.spec.mcp_servers[name].timeout
         self._tools.learn(
-            [remote_tool(tool, partial(self._connection, name, tool), self._calls, timeout) for tool in tools]
+            [
+                remote_tool(
+                    tool, partial(self._connection, name, tool), self._calls, timeout, partial(self._restarted, name)
+                )
+                for tool in tools
+            ]
         )
+
+    def _restarted(self, name: str) -> bool:
+        """Return whether a server is a process of this conversation, and has ended since its session was logged."""
+        server, there = self._log.state.spec.mcp_servers.get(name), self._there.get(name)
+        known = self._sessions.get(name, 0)
+        if not known or server is None or not server.command or server.shared or there is None or not there.done():
+            return False
+        return there.exception() is None and there.result().session != known
 
     async def _connection(self, name: str, tool: ToolDefinition) -> Connection:
         connection = await asyncio.shield(self._there[name])
@@ -283,6 +299,11 @@ class Servers:
             if before is None or _offer(before) != _offer(event):
                 await self._log.append(event)
                 self._tools.learn(searching_tools(self._log.state, lambda: self._log.state))
+            known = self._sessions.get(name, 0)
+            if standing.session:
+                self._sessions[name] = standing.session
+                if known and known != standing.session and (lost := server_restarted(self._log.state, name)):
+                    await self._log.append(*lost)
 
     async def _event(self, name: str, standing: Standing) -> ToolsChanged:
         """Return the event with what a server offers. Raise `ConfigurationError` if its pins cannot be read."""

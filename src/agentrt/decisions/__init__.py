@@ -29,7 +29,7 @@ from .commands import (
 )
 from .due import decide
 from .ending import answered
-from .losses import asleep, held_resources, lost_meanwhile
+from .losses import asleep, held_resources, lost_meanwhile, server_restarted
 from .outcomes import (
     action_error,
     check,
@@ -99,6 +99,7 @@ __all__ = [
     "relayed_down",
     "relayed_up",
     "said",
+    "server_restarted",
     "share_of",
     "unfinished",
     "waiting",

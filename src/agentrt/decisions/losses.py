@@ -51,6 +51,16 @@ def lost_meanwhile(state: State, action: ActionEvent) -> ResourceLost | None:
     )
 
 
+def server_restarted(state: State, server: str) -> tuple[Event, ...]:
+    """Return what is logged when the process of an MCP server was replaced by another one."""
+    own = [p for p in _calls_of_servers(state) if state.ledger.names[p.action.tool_name][0] == server]
+    return tuple(
+        ResourceLost(tool_name=name, detail=f"The {name} was restarted: {_SERVER}.", revoked=tuple(ids))
+        for name in sorted({p.action.tool_name for p in own})
+        if (ids := [p.action.id for p in own if p.action.tool_name == name])
+    )
+
+
 def _lost(state: State, how: str) -> Iterator[ResourceLost]:
     servers = list(_calls_of_servers(state))
     if held := held_resources(state):

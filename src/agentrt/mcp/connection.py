@@ -68,6 +68,8 @@ class Standing(msgspec.Struct, frozen=True):
     """The negotiated revision of the protocol."""
     has_session: bool = True
     """Whether the server keeps state for the users of the connection."""
+    session: int = 0
+    """The number of the session, which grows with each that begins; 0: there is none."""
 
     @property
     def ready(self) -> bool:
@@ -95,7 +97,7 @@ class Connection:
         self._wanted = anyio.Event()
         self._ended = anyio.Event()
         self._gone = anyio.Event()
-        self._tries = 0
+        self._tries = self._sessions = 0
 
     def _hide(self, values: Iterable[str]) -> None:
         """Have all conversations that use the connection mask values."""
@@ -107,6 +109,11 @@ class Connection:
     def open(self) -> bool:
         """Whether it has a session now."""
         return self._client is not None
+
+    @property
+    def session(self) -> int:
+        """The number of its session; 0: there is none now, or its transport has ended."""
+        return self.standing.session if self._client is not None and not self._gone.is_set() else 0
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -263,7 +270,9 @@ class Connection:
                     connecting.deadline = float("inf")
                     self._client, self._gone = client, transport.ended
                     protocol = str(client.protocol_version or "")
-                    self._stand(Standing(found, protocol=protocol, has_session=transport.has_session))
+                    self._sessions += 1
+                    state = transport.has_session
+                    self._stand(Standing(found, protocol=protocol, has_session=state, session=self._sessions))
                     end.idle = await self._follow(client, transport.ended)
             if connecting.cancelled_caught:
                 end.problem = f"it did not answer within {self.server.connect_timeout:g} s"
