@@ -29,7 +29,7 @@ from agentrt import (
 from agentrt.actors.scripts import MAX_SCRIPT
 from agentrt.events import ActionEvent, ActionRevised, AgentErrorEvent, ObservationEvent, RiskAssessed
 from agentrt.protocols import Observation, ToolContext
-from agentrt.specs import LocalWorkspace, Tool, Workspace
+from agentrt.specs import LocalWorkspace, TextContent, Tool, Workspace
 from agentrt.specs.content import plain
 from agentrt.specs.effects import Effects
 from agentrt.storage import read_conversation
@@ -54,6 +54,19 @@ async def rated(folder: Path, *commands: str) -> tuple[SecurityRisk, ExecutionSt
 
 class Write(msgspec.Struct, frozen=True):
     number: int
+
+
+class Configured:
+    """A user's tool that reads its own settings, whatever it is called with."""
+
+    def __init__(self, settings: Path) -> None:
+        self._settings = settings
+
+    async def __call__(self, action: Write, context: ToolContext) -> Observation:
+        return Observation(content=(TextContent(context.files.read(str(self._settings)).decode()),))
+
+    async def aclose(self) -> None:
+        return None
 
 
 class Writer:
@@ -206,6 +219,31 @@ async def test_a_link_that_a_call_of_the_same_batch_makes_leads_nowhere(workspac
     failed = [event.error for event in events if isinstance(event, AgentErrorEvent)]
     failed += [plain(event.content) for event in events if isinstance(event, ObservationEvent) and event.is_error]
     assert f"{workspace / 'notes'} leads to {file}, and was not rated as that" in "".join(failed)
+
+
+@pytest.mark.parametrize("declared", [False, True])
+async def test_a_tool_that_declares_no_effects_reads_its_own_files_through_links(
+    workspace: Path, declared: bool
+) -> None:
+    """It is rated by its arguments, so no place of its files was looked up; one that declares them is held to them."""
+    (workspace.parent / "settings").write_text("colour: red")
+    (link := workspace / "settings").symlink_to(workspace.parent / "settings")
+    kind = ToolType(
+        "configured",
+        "Reads its settings.",
+        Write,
+        lambda params: Configured(link),
+        effects=(lambda action, workspace: Effects(reads=("other",))) if declared else None,
+    )
+    client = ScriptedLLM([call("configured", number=1), say("Done.")])
+    agent = replace(AGENT, tools=(Tool("configured"),), confirmation=NeverConfirm())
+    async with Conversation(agent, workspace, store="memory://", client=client, tools=[kind]) as talk:
+        await talk.send_message("go")
+        events = [event async for event in talk.run()]
+    told = "".join(plain(event.content) for event in events if isinstance(event, ObservationEvent))
+    told += "".join(event.error for event in events if isinstance(event, AgentErrorEvent))
+    assert ("colour: red" in told) is not declared
+    assert ("was not rated as that" in told) is declared
 
 
 async def test_a_link_that_leads_elsewhere_once_a_person_has_agreed_is_rated_again(workspace: Path) -> None:

@@ -112,7 +112,7 @@ class ToolCall:
         self.models = ToolModels(log, parts.client, calls, parts.saved, parts.secrets, action)
         self.calls = InnerCalls(log, parts.tools, tool, action, resumed=command.resumed)
         self._tool, self._command, self._secrets, self._retired = tool, command.id, parts.secrets, parts.retired
-        self._action = action
+        self._action, self._tools = action, parts.tools
         self.left_lost = False
         """Whether the process that the tool holds had ended when the call was over, as its result tells."""
         self.observation_id = new_id()
@@ -126,9 +126,10 @@ class ToolCall:
 
     @cached_property
     def files(self) -> ReachedFiles:
-        """The files; for an action that was rated, only at the places that its rating has seen."""
+        """The files; for an action whose files were rated, only at the places that its rating has seen."""
         files = self._place.files
-        return files.rated(ends_in(self._marks)) if self._log.state.spec.analyzers else files
+        seen = self._log.state.spec.analyzers and self._tools.declares_effects(self._tool)
+        return files.rated(ends_in(self._marks)) if seen else files
 
     async def previous(self) -> msgspec.Raw | None:
         if any(tool.on_crash is OnCrash.RESUME for tool in self._log.state.tools):  # its code may have made calls

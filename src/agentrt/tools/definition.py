@@ -288,6 +288,11 @@ class Tools:
         """Return the annotations of a tool."""
         return self._there(name).annotations
 
+    def declares_effects(self, name: str) -> bool:
+        """Return whether a tool says what its calls do; otherwise they are rated by their arguments alone."""
+        kind = self._kind(name)
+        return kind is not None and kind.effects is not None
+
     def effects(self, name: str, arguments: msgspec.Raw) -> Effects | None:
         """Return the declared effects of a call; None if its tool declares none. Raises `BadCall` if the call cannot
         run.
