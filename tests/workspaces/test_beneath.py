@@ -138,3 +138,34 @@ def test_descriptors_are_given_back(tree: Path) -> None:
         except WorkspaceError:
             continue
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("act", ["rewrite", "move"])
+def test_no_directory_is_made_at_a_place_that_the_check_refuses(tmp_path: Path, act: str) -> None:
+    """A program swaps a directory for a link just before a file is written below it."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (root / "file").write_bytes(b"fine")
+    (root / "out").symlink_to(outside)
+    asked = list[tuple[str, str]]()
+
+    def check(path: str, real: str) -> None:
+        asked.append((path, real))
+        if real != f"/{path}":
+            raise PermissionError(f"{path} leads to {real}")
+
+    beneath, target = Beneath("/", check), f"{root}/out/g/h/new"[1:]
+    with pytest.raises(WorkspaceError) as refused:
+        if act == "rewrite":
+            beneath.rewrite(target, b"x")
+        else:
+            beneath.move(f"{root}/file"[1:], target)
+    assert refused.value.code == "file", refused.value
+    assert list(outside.iterdir()) == []
+    assert (target, f"{outside}/g/h/new") in asked
+    inside = f"{root}/in/g/new"[1:]
+    beneath.rewrite(inside, b"x")
+    assert (root / "in/g/new").read_bytes() == b"x"
+    beneath.move(f"{root}/file"[1:], f"{root}/there/g/file"[1:])
+    assert (root / "there/g/file").read_bytes() == b"fine"

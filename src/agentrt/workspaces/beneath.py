@@ -14,11 +14,10 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
-from typing import Literal
+from functools import partial
 
 from ..errors import WorkspaceError
-from .entries import FileEntry
+from .entries import FileEntry, entry_of, printable
 
 LINKS = 40
 """Maximum number of symbolic links followed on the way to a file, as in the kernel."""
@@ -46,10 +45,17 @@ class Beneath:
         self._root, self._check = root, check
 
     @contextmanager
-    def directory(self, path: str, *, make: bool = False) -> Iterator[int]:
-        """Yield a descriptor of a directory; with `make`, missing directories are made. Raises `WorkspaceError`."""
+    def directory(self, path: str, *, make: bool = False, file: str = "") -> Iterator[int]:
+        """Yield a descriptor of a directory; with `make`, missing directories are made, after a check of the place of a
+        `file` in it. Raises `WorkspaceError`.
+        """
         with ExitStack() as opened, _told(path):
-            parent, _ = _walk(opened, self._root, parts_of(path), make=make)
+
+            def making(parent: int, rest: str) -> None:
+                if file:
+                    self._checked(f"{path}/{file}", parent, f"{rest}/{file}")
+
+            parent, _ = _walk(opened, self._root, parts_of(path), making if make else None)
             descriptor = os.open(".", _DIRECTORY, dir_fd=parent)
             opened.callback(os.close, descriptor)
             yield descriptor
@@ -113,8 +119,7 @@ class Beneath:
         Missing directories are made. The other names (hard links) of a file keep its old content: an agent may have
         made them, and package managers share files between projects so. Raises `WorkspaceError`.
         """
-        above = "/".join(parts_of(path)[:-1])
-        with self.directory(above, make=True), self._parent(path) as (parent, name), _told(path):
+        with self._parent(path, make=True) as (parent, name), _told(path):
             temporary = f".agentrt-{secrets.token_hex(8)}"
             descriptor = os.open(temporary, _WRITE, 0o666, dir_fd=parent)
             try:
@@ -162,8 +167,11 @@ class Beneath:
 
     def move(self, path: str, target: str) -> None:
         """Move a file to another path, where nothing is; missing directories are made. Raises `WorkspaceError`."""
-        with self.directory("/".join(parts_of(target)[:-1]), make=True) as there, self._parent(path) as (parent, name):
-            new = parts_of(target)[-1]
+        *above, new = parts_of(target)
+        with (
+            self.directory("/".join(above), make=True, file=new) as there,
+            self._parent(path) as (parent, name),
+        ):
             self._checked(target, there, new)
             with _told(path):
                 _check_kind(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
@@ -207,20 +215,22 @@ class Beneath:
                 raise
 
     @contextmanager
-    def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Yield the directory of what a path leads to, once links are followed, and its name there."""
+    def _parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """Yield the directory of what a path leads to, once links are followed, and its name there. With `make`,
+        missing directories are made, once the place was checked.
+        """
         parts = parts_of(path)
         if not parts:
             raise _not_a_file(path)
         with ExitStack() as opened, _told(path):
-            parent, name = _walk(opened, self._root, parts, last=True)
+            making = partial(self._checked, path) if make else None
+            parent, name = _walk(opened, self._root, parts, making, last=True)
             self._checked(path, parent, name)
             yield parent, name
 
     def _checked(self, path: str, parent: int, name: str) -> None:
         if self._check is not None:
-            above = os.readlink(f"/proc/self/fd/{parent}")
-            self._check(path, f"{above}/{name}" if above != "/" else f"/{name}")
+            self._check(path, os.path.normpath(os.path.join(os.readlink(f"/proc/self/fd/{parent}"), name)))
 
 
 def children(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
@@ -248,40 +258,17 @@ def parts_of(path: str) -> list[str]:
     return parts
 
 
-_KINDS: dict[int, Literal["file", "directory", "link"]] = {
-    stat.S_IFREG: "file",
-    stat.S_IFDIR: "directory",
-    stat.S_IFLNK: "link",
-}
-
-
-def entry_of(name: str, path: str, found: os.stat_result) -> FileEntry:
-    """Return the entry of a file, from its status."""
-    mode = found.st_mode
-    return FileEntry(
-        name=printable(name),
-        path=printable(path),
-        type=_KINDS.get(stat.S_IFMT(mode), "other"),
-        size=found.st_size if stat.S_ISREG(mode) else 0,
-        modified=_time(found.st_mtime_ns),
-    )
-
-
-def printable(name: str) -> str:
-    """Return a file's name as JSON and zip archives can have it: bytes that are not UTF-8 are replaced."""
-    return os.fsencode(name).decode("utf-8", "replace")
-
-
-def _time(nanoseconds: int) -> datetime:
-    try:
-        return datetime.fromtimestamp(nanoseconds // 1000 / 1e6, UTC)
-    except (ValueError, OverflowError, OSError):  # a file may have any time
-        return datetime.fromtimestamp(0, UTC)
-
-
-def _walk(opened: ExitStack, root: str, parts: list[str], *, make: bool = False, last: bool = False) -> tuple[int, str]:
+def _walk(
+    opened: ExitStack,
+    root: str,
+    parts: list[str],
+    making: Callable[[int, str], None] | None = None,
+    *,
+    last: bool = False,
+) -> tuple[int, str]:
     """Return the descriptor of a directory, which `opened` closes. With `last`, return that of the directory that holds
-    the last part, and the name there, which is not a link.
+    the last part, and the name there, which is not a link. With `making`, missing directories are made; it is called
+    before each, with the directory that is there and the rest of the way, and may raise an exception.
     """
     todo, links, steps = parts[::-1], 0, 0
     # only the root itself may be a link, because the server has chosen it
@@ -302,8 +289,9 @@ def _walk(opened: ExitStack, root: str, parts: list[str], *, make: bool = False,
         except FileNotFoundError:
             if last and not todo:
                 return trail[-1], part
-            if not make:
+            if making is None:
                 raise
+            making(trail[-1], "/".join((part, *reversed(todo))))
             _make(part, trail[-1])
             found = os.stat(part, dir_fd=trail[-1], follow_symlinks=False)
         if stat.S_ISLNK(found.st_mode):

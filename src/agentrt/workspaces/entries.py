@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import os
+import stat
+from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
@@ -74,3 +76,34 @@ class GitDiff(msgspec.Struct, frozen=True, kw_only=True):
 
     diff: str
     truncated: bool
+
+
+_KINDS: dict[int, Literal["file", "directory", "link"]] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "link",
+}
+
+
+def entry_of(name: str, path: str, found: os.stat_result) -> FileEntry:
+    """Return the entry of a file, from its status."""
+    mode = found.st_mode
+    return FileEntry(
+        name=printable(name),
+        path=printable(path),
+        type=_KINDS.get(stat.S_IFMT(mode), "other"),
+        size=found.st_size if stat.S_ISREG(mode) else 0,
+        modified=_time(found.st_mtime_ns),
+    )
+
+
+def printable(name: str) -> str:
+    """Return a file's name as JSON and zip archives can have it: bytes that are not UTF-8 are replaced."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _time(nanoseconds: int) -> datetime:
+    try:
+        return datetime.fromtimestamp(nanoseconds // 1000 / 1e6, UTC)
+    except (ValueError, OverflowError, OSError):  # a file may have any time
+        return datetime.fromtimestamp(0, UTC)
