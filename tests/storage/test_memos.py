@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,6 +21,9 @@ from agentrt.storage import FileStore, read_conversation
 from agentrt.storage.catalogue import Catalogue
 from agentrt.storage.checking import repair, verify
 from agentrt.storage.memos import MEMO
+from agentrt.storage.pages import parts_of, read_created, read_state
+from agentrt.storage.rows import read_row
+from agentrt.storage.salvaging import salvage
 from tests import samples
 from tests.stores import directory
 
@@ -130,6 +137,50 @@ async def test_a_log_that_lacks_what_its_memo_knows_is_damaged(tmp_path: Path, l
     else:
         with pytest.raises(LogCorrupt, match="nothing would remain"):
             repair(directory, force=True)
+
+
+READERS: dict[str, tuple[int, Callable[[Path], object]]] = {
+    "events": (0, read_conversation),
+    "row": (0, lambda directory: read_row(directory, datetime.now(UTC), 1).status == DAMAGED),
+    "verify": (0, lambda directory: verify(directory).damage is not None),
+    "salvage": (1, lambda directory: salvage(directory).gaps),
+    "parts": (1, parts_of),
+    "state": (1, read_state),
+    "created": (0, read_created),
+}
+"""The readers of a log, each with how often it reads a memo before the owner appends: these times there is none."""
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_a_memo_that_is_written_while_a_log_is_read_is_no_witness_against_it(tmp_path: Path, reader: str) -> None:
+    """The owner appends events and tells them in its memo at the very moment when a reader asks what the memo knows."""
+    directory = await let_go(tmp_path, Durability.COMMIT)
+    log, memo = directory / "events.jsonl", directory / MEMO
+    whole, known, unused = log.read_bytes(), memo.read_bytes(), READERS[reader][0]
+    start = b"" if reader == "created" else b"".join(whole.splitlines(keepends=True)[:5])
+    log.write_bytes(start)
+    memo.unlink()
+    os.mkfifo(memo)
+
+    def owner() -> None:
+        for answer in [b""] * unused + [known]:
+            with memo.open("wb") as pipe:  # a reader has opened it
+                if answer:
+                    log.write_bytes(whole)
+                    (tmp_path / "next").write_bytes(known)
+                else:
+                    os.mkfifo(tmp_path / "next")
+                os.rename(tmp_path / "next", memo)
+                pipe.write(answer)
+
+    thread = threading.Thread(target=owner, daemon=True)
+    thread.start()
+    found = READERS[reader][1](directory)
+    while thread.is_alive():  # a reader that has asked only once
+        memo.read_bytes()
+    assert log.read_bytes() == whole
+    if reader in ("row", "verify", "salvage"):
+        assert not found
 
 
 async def test_a_memo_that_is_left_of_a_removed_log_is_no_witness_against_a_new_one(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from .framing import frame, place, scan
 from .journal import settle
 from .lineage import forks
 from .locks import Locks
-from .memos import MEMO
+from .memos import MEMO, known_seq
 from .names import default_store
 from .reading import BUFFER, EVENTS, origin, read_log
 from .salvaging import salvage
@@ -120,6 +120,7 @@ def verify(directory: Path) -> Verdict:
 
 
 def _look(directory: Path, path: Path) -> Verdict:
+    durable = known_seq(directory)
     with path.open("rb", buffering=BUFFER) as file:
         shared = origin(file.readline())
         file.seek(0)
@@ -138,7 +139,7 @@ def _look(directory: Path, path: Path) -> Verdict:
         except LogCorrupt as corrupt:
             damage = Damage(path, corrupt.line, corrupt.reason)
         missing = list(blobs.missing)
-        damage = damage or _lost(directory, path, after, lines)
+        damage = damage or _lost(path, after, lines, durable)
         if shared is not None and (lack := _lack(directory, *shared)):
             missing.append(Damage(path, 1, lack))
         size = os.fstat(file.fileno()).st_size if damage is not None else file.tell()
@@ -155,11 +156,11 @@ def _look(directory: Path, path: Path) -> Verdict:
     )
 
 
-def _lost(directory: Path, path: Path, after: int, lines: int) -> Damage | None:
+def _lost(path: Path, after: int, lines: int, durable: int) -> Damage | None:
     """Return the damage of a log whose whole batches are read: events that it had, or content that is no log."""
-    if not after + lines and isinstance(error := error_of_empty(directory), LogCorrupt):
+    if not after + lines and isinstance(error := error_of_empty(path.parent, durable), LogCorrupt):
         return Damage(path, error.line, error.reason)
-    lack = lost_after(directory, after + lines)
+    lack = lost_after(path.parent, after + lines, durable)
     return None if lack is None else Damage(path, lines + 1, lack)
 
 

@@ -1,4 +1,8 @@
-"""Damage of a whole log: events that its memo knows and that it lacks, and content that is no log."""
+"""Damage of a whole log: events that its memo knows and that it lacks, and content that is no log.
+
+A reader has no lock, so it asks `memos.known_seq` before it reads the log: its writer may append events meanwhile, and
+tell them in the memo.
+"""
 
 from __future__ import annotations
 
@@ -10,35 +14,34 @@ from ..errors import ConversationMissing, LogCorrupt, LogError
 from ..events import ConversationCreated, DurabilityChanged, Event
 from ..specs import Durability
 from .framing import scan
-from .memos import MEMO, known_seq
+from .memos import MEMO
 from .reading import EVENTS, Part, read_log
 
 _START = b'{"i":1,"n":'
 
 
-def check_end(directory: Path, parts: Sequence[Part]) -> None:
-    """Check a log that was read to its end; for a thread.
+def check_end(directory: Path, parts: Sequence[Part], durable: int) -> None:
+    """Check a log that was read to its end, when event `durable` was known to be durable; for a thread.
 
     Raises `LogCorrupt` if it lacks events that were durable, or never was a log.
     """
     last, own = parts[-1].last, parts[-1]
-    if not last and isinstance(error := error_of_empty(directory), LogCorrupt):
+    if not last and isinstance(error := error_of_empty(directory, durable), LogCorrupt):
         raise error
-    if (lack := lost_after(directory, last)) is not None:
+    if (lack := lost_after(directory, last, durable)) is not None:
         raise LogCorrupt(own.path, len(own.ends) + 1, lack, last)
 
 
-def lost_after(directory: Path, last: int) -> str | None:
+def lost_after(directory: Path, last: int, durable: int) -> str | None:
     """Return the reason why a log that ends with event `last` is damaged; None if it is not. For a thread.
 
-    Its memo is the witness: it is written after the log was synced, so no crash leaves it ahead of the log. A log that
-    ends under a weaker durability may lack events, also such that were acknowledged: its next opening begins
-    a new epoch, so it is not refused.
+    Its memo, which knew event `durable` before the log was read, is the witness: it is written after the log was
+    synced, so no crash leaves it ahead of the log. A log that ends under a weaker durability may lack events, also such
+    that were acknowledged: its next opening begins a new epoch, so it is not refused.
     """
-    seq = known_seq(directory)
-    if seq <= last or (last and _is_weaker(directory, last)):
+    if durable <= last or (last and _is_weaker(directory, last)):
         return None
-    return f"the log ends with event {last}, though {MEMO} says that event {seq} was durable"
+    return f"the log ends with event {last}, though {MEMO} says that event {durable} was durable"
 
 
 def _is_weaker(directory: Path, last: int) -> bool:
@@ -60,7 +63,7 @@ def _is_weaker(directory: Path, last: int) -> bool:
     return weaker
 
 
-def error_of_empty(directory: Path) -> LogError:
+def error_of_empty(directory: Path, durable: int) -> LogError:
     """Return the error of a log without a whole batch: `LogCorrupt` if it had one, or never was a log.
 
     `ConversationMissing` if its creation was interrupted. Raises `FileNotFoundError`. For a thread.
@@ -74,7 +77,7 @@ def error_of_empty(directory: Path) -> LogError:
             next(scan(file, path), None)
     except LogCorrupt as corrupt:
         return corrupt
-    lack = lost_after(directory, 0)
+    lack = lost_after(directory, 0, durable)
     return ConversationMissing(directory.name) if lack is None else LogCorrupt(path, 1, lack, 0)
 
 

@@ -28,7 +28,7 @@ from .damage import error_of_empty
 from .disk import sync_directory
 from .framing import frame_json, scan
 from .lineage import abandon
-from .memos import MEMO
+from .memos import MEMO, known_seq
 from .reading import EVENTS, PAGE, Part, load, origin
 from .snapshots import SNAPSHOT
 from .writer import LogFile, Writer
@@ -264,7 +264,7 @@ def clear(path: Path) -> bool:
         file.seek(0)
         if any(True for _ in scan(file, path, shared[1] if shared else 0)):
             return False
-    if isinstance(error := error_of_empty(path.parent), LogCorrupt):
+    if isinstance(error := error_of_empty(path.parent, known_seq(path.parent)), LogCorrupt):
         raise error
     if path.stat().st_size:
         path.rename(_aside(path))

@@ -20,7 +20,7 @@ from ..storing import SCANNED, Page, Tally, Wanted
 from .damage import check_end, error_of_empty
 from .framing import cut, whole
 from .lineage import is_deleted
-from .memos import read_memo
+from .memos import known_seq, read_memo
 from .reading import EVENTS, Part, read_log, read_on
 
 CHUNK = 256
@@ -72,9 +72,10 @@ def _found(
             recall(state)
             read_on(parts[-1], replay, outlines=True, upto=at)
         else:
+            durable = known_seq(directory) if at is None else None
             parts = read_log(directory, replay, outlines=True, upto=at)
-            if at is None:
-                check_end(directory, parts)
+            if durable is not None:
+                check_end(directory, parts, durable)
     except FileNotFoundError as error:
         raise ConversationMissing(directory.name) from error
     if not parts[-1].ends and at is None:
@@ -86,14 +87,15 @@ def read_created(directory: Path) -> ConversationCreated:
     """Return the first event of a conversation; for a thread. Raises `ConversationMissing` or `LogCorrupt`."""
     path = directory / EVENTS
     try:
-        with path.open("rb") as file:
-            line = file.readline()
+        line = _first_line(path)
+        if not whole(line):
+            durable, line = known_seq(directory), _first_line(path)
     except FileNotFoundError as error:
         raise ConversationMissing(directory.name) from error
     if is_deleted(directory):
         raise ConversationMissing(directory.name)
     if not whole(line):
-        raise error_of_empty(directory)
+        raise error_of_empty(directory, durable)
     try:
         event = decode(line)
     except (ValueError, UnicodeDecodeError) as error:
@@ -101,6 +103,11 @@ def read_created(directory: Path) -> ConversationCreated:
     if not isinstance(event, ConversationCreated):
         raise LogCorrupt(path, 1, "the log does not begin with a conversation", 0)
     return event
+
+
+def _first_line(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.readline()
 
 
 def read_page(parts: Sequence[Part], wanted: Wanted, limit: int, most: int = SCANNED) -> Page:

@@ -20,7 +20,7 @@ from ..specs.llm import named
 from ..state import State, apply
 from .damage import check_end
 from .lineage import DELETED
-from .memos import MEMO
+from .memos import MEMO, known_seq
 from .reading import EVENTS, read_log
 
 TITLE = 200
@@ -99,7 +99,8 @@ def read_row(directory: Path, updated: datetime, size: int) -> Row:
 
     damaged = True
     with suppress(LogError, OSError):
-        check_end(directory, read_log(directory, replay, outlines=True))
+        durable = known_seq(directory)
+        check_end(directory, read_log(directory, replay, outlines=True), durable)
         damaged = False
     if damaged and state.created is None:
         return Row(id=directory.name, updated=updated, bytes=size)

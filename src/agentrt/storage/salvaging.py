@@ -43,8 +43,9 @@ def salvage(directory: Path) -> Salvage:
 
     A torn tail has none: nothing says that it was durable.
     """
-    found = _salvage(directory, known_seq(directory))
-    if (lack := lost_after(directory, found.last)) is not None:
+    durable = known_seq(directory)
+    found = _salvage(directory, durable)
+    if (lack := lost_after(directory, found.last, durable)) is not None:
         gaps = [gap for gap in found.gaps if gap.before is not None]
         found = Salvage(found.records, [*gaps, Gap(found.last, None, lack)])
     return found
