@@ -135,6 +135,21 @@ def test_verify_and_repair_damage(store: Path, log: Call) -> None:
     assert log("verify").code == 0
 
 
+@pytest.mark.parametrize("content", [b"garbage\n" * 9, None])
+def test_no_repair_is_named_where_nothing_would_remain(store: Path, log: Call, content: bytes | None) -> None:
+    """The log is garbage, or its first batch is damaged."""
+    path = path_of(store)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[0] = lines[0].replace(b'"type"', b'"tyqe"')
+    path.write_bytes(b"".join(lines) if content is None else content)
+    for words in (("verify",), ("repair",), ("repair", "--force"), ("replay",)):
+        ran = log(*words)
+        assert ran.code
+        assert "--force" not in ran.out + ran.err, words
+        assert "restore it from a copy, or delete the conversation with 'agentrt delete'" in ran.out + ran.err
+    assert ("'agentrt show' shows them" in log("verify").out) is (content is None)
+
+
 def test_verify_all_has_a_line_for_each(store: Path, log: Call) -> None:
     for name in ("torn", "corrupt"):
         path = path_of(store, name)

@@ -259,8 +259,11 @@ def test_a_batch_is_cut_whole(tmp_path: Path) -> None:
 def test_where_nothing_would_remain_nothing_is_done(tmp_path: Path) -> None:
     directory = five(tmp_path)
     damaged = damage(directory, 1)
-    with pytest.raises(LogCorrupt, match="no whole batch is before it"):
-        repair(directory, force=True)
+    for force in (False, True):
+        with pytest.raises(LogCorrupt, match="no whole batch is before it") as no:
+            repair(directory, force=force)
+        assert "--force" not in str(no.value), "it would not help"
+        assert "delete the conversation" in str(no.value)
     assert files(directory) == {"events.jsonl": damaged}
 
 

@@ -64,7 +64,10 @@ def _told(verdict: Verdict) -> str:
     if verdict.damage is not None:
         told = f"corrupt: {verdict.damage}; before it {whole} in whole batches"
         told += f"; after it {count(verdict.beyond, 'event')} intact" if verdict.beyond else ""
-        return f"{told}; 'agentrt show' shows them, 'agentrt log repair --force' cuts the log there"
+        told += "; 'agentrt show' shows them" if verdict.repairable or verdict.beyond else ""
+        if not verdict.repairable:
+            return f"{told}; restore it from a copy, or delete the conversation with 'agentrt delete'"
+        return f"{told}, 'agentrt log repair --force' cuts the log there"
     if verdict.torn:
         place = f"{verdict.path}:{verdict.events + 1}"
         told = f"torn: {place}: {count(verdict.torn, 'byte')} from byte {verdict.length} on are no whole batch"
@@ -91,7 +94,9 @@ def repair_(conversation: str | None, force: bool, store: str | None) -> None:
     try:
         done = repair(directory, force=force)
     except LogCorrupt as corrupt:
-        hint = "" if force else "\nto cut it there, with a copy of the file kept beside it: agentrt log repair --force"
+        hint = ""
+        if corrupt.repairable and not force:
+            hint = "\nto cut it there, with a copy of the file kept beside it: agentrt log repair --force"
         click.echo(f"agentrt: {clean(str(corrupt))}{hint}", err=True)
         sys.exit(1)
     remain = f"{count(done.events, 'event')} remain" if done.events != 1 else "1 event remains"

@@ -89,7 +89,12 @@ _ERRORS: Mapping[str, Callable[[_Told], AgentrtError]] = {
     "conversation-exists": lambda told: errors.ConversationExists(told.text("name", told.name)),
     "cursor-expired": lambda told: CursorExpired(told.text("why", told.detail.partition(_AGAIN)[0])),
     "log-locked": lambda told: errors.LogLocked(told.text("name", told.name)),
-    "log-corrupt": lambda told: errors.LogCorrupt(told.place, told.number("line"), told.text("reason")),
+    "log-corrupt": lambda told: errors.LogCorrupt(
+        told.place,
+        told.number("line"),
+        told.text("reason"),
+        repairable=told.problem.data.get("after") != 0,
+    ),
     "log-failed": lambda told: errors.LogFailed(told.place, told.cause),
     "conversation-busy": lambda told: errors.ConversationBusy(),
     "event-refused": lambda told: errors.EventRefused(told.detail),

@@ -46,14 +46,22 @@ class LogLocked(LogError):
 class LogCorrupt(LogError):
     """Raised when a durable record is damaged; the file is left as it is.
 
-    `after` is the seq of the last event before the damage; None if it is not known.
+    `after` is the seq of the last event before the damage; None if it is not known. `repairable` tells whether a forced
+    repair would keep a part of the log.
     """
 
-    def __init__(self, where: Path | str, line: int, reason: str, after: int | None = None) -> None:
-        self.where, self.line, self.reason, self.after = where, line, reason, after
+    def __init__(
+        self, where: Path | str, line: int, reason: str, after: int | None = None, *, repairable: bool = True
+    ) -> None:
+        self.where, self.line, self.reason, self.after, self.repairable = where, line, reason, after, repairable
+        otherwise = (
+            "cut it with 'agentrt log repair --force'"
+            if repairable
+            else "delete the conversation with 'agentrt delete'"
+        )
         super().__init__(
             f"{where}:{line}: {reason}; the log is damaged and was left untouched: 'agentrt show' shows what is intact,"
-            " 'agentrt log verify' checks it; restore it from a copy, or cut it with 'agentrt log repair --force'"
+            f" 'agentrt log verify' checks it; restore it from a copy, or {otherwise}"
         )
 
 

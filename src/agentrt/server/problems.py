@@ -107,6 +107,10 @@ _REPAIR = (
     "its intact events can still be read; on the server's machine 'agentrt log verify' checks the log, and"
     " 'agentrt log repair --force' cuts it there; or restore it from a copy"
 )
+_RESTORE = (
+    "on the server's machine 'agentrt show' shows what is intact, and 'agentrt log verify' checks the log;"
+    " restore it from a copy, or delete the conversation"
+)
 
 
 class Refusal(Exception):
@@ -156,8 +160,8 @@ async def on_error(request: Request, error: Exception) -> Response:
 def _detail(error: Exception) -> str:
     """Return what a client may be told of an error: nothing of the server's own files and code."""
     match error:
-        case LogCorrupt(line=line, reason=reason):
-            return f"record {line} of the log: {reason}; {_REPAIR}"
+        case LogCorrupt(line=line, reason=reason, repairable=repairable):
+            return f"record {line} of the log: {reason}; {_REPAIR if repairable else _RESTORE}"
         case LogFailed(cause=cause):
             return f"the log cannot be written: {_plain(cause)}"
         case NothingRecorded(why=why):

@@ -68,6 +68,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return 0 if self.damage is not None else self.size - self.length
 
     @property
+    def repairable(self) -> bool:
+        """Whether a forced repair would keep a part of the log."""
+        return self.events > 0
+
+    @property
     def sound(self) -> bool:
         """Whether nothing is wrong."""
         return not self.torn and self.damage is None and not self.missing
@@ -289,11 +294,12 @@ def repair(directory: Path, *, force: bool = False) -> Repair:
 
 def _fix(path: Path, found: Verdict, *, force: bool) -> Repair:
     if found.damage is not None:
-        if not force or not found.events:
-            none = "" if found.events else ", and no whole batch is before it, so nothing would remain"
-            raise LogCorrupt(path, found.damage.line, found.damage.reason + none)
+        if not force or not found.repairable:
+            none = "" if found.repairable else ", and no whole batch is before it, so nothing would remain"
+            raise LogCorrupt(path, found.damage.line, found.damage.reason + none, repairable=found.repairable)
         if sharing := _sharing(path.parent, found.after + found.events):
-            raise LogCorrupt(path, found.damage.line, f"{found.damage.reason}, in what fork {sharing} shares")
+            why = f"{found.damage.reason}, in what fork {sharing} shares"
+            raise LogCorrupt(path, found.damage.line, why, repairable=False)
         kept = _copy(path)
         with path.open("r+b") as file:
             file.truncate(found.length)

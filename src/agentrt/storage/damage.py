@@ -29,7 +29,7 @@ def check_end(directory: Path, parts: Sequence[Part], durable: int) -> None:
     if not last and isinstance(error := error_of_empty(directory, durable), LogCorrupt):
         raise error
     if (lack := lost_after(directory, last, durable)) is not None:
-        raise LogCorrupt(own.path, len(own.ends) + 1, lack, last)
+        raise LogCorrupt(own.path, len(own.ends) + 1, lack, last, repairable=bool(own.ends))
 
 
 def lost_after(directory: Path, last: int, durable: int) -> str | None:
@@ -72,13 +72,13 @@ def error_of_empty(directory: Path, durable: int) -> LogError:
     try:
         with path.open("rb") as file:
             if is_foreign(file.read(len(_START))):
-                return LogCorrupt(path, 1, "it does not begin as a log does", 0)
+                return LogCorrupt(path, 1, "it does not begin as a log does", 0, repairable=False)
             file.seek(0)
             next(scan(file, path), None)
     except LogCorrupt as corrupt:
         return corrupt
     lack = lost_after(directory, 0, durable)
-    return ConversationMissing(directory.name) if lack is None else LogCorrupt(path, 1, lack, 0)
+    return ConversationMissing(directory.name) if lack is None else LogCorrupt(path, 1, lack, 0, repairable=False)
 
 
 def is_foreign(head: bytes) -> bool:

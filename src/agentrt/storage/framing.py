@@ -97,8 +97,9 @@ def scan(lines: Iterable[bytes], path: Path, after: int = 0, before: int = 0) ->
     for number, line in enumerate(rest, 1):
         here = place(line)
         if here is None or here.seq != after + number or here.i != len(batch) + 1 or here.i > here.n:
-            good = after + number - 1 - len(batch)
-            _check_torn(chain((*batch, line), rest), path, before + number, good)
+            kept = number - 1 - len(batch)
+            lines = chain((*batch, line), rest)
+            _check_torn(lines, path, before + number, after + kept, repairable=before + kept > 0)
             return
         batch.append(line)
         if here.i == here.n:
@@ -106,13 +107,12 @@ def scan(lines: Iterable[bytes], path: Path, after: int = 0, before: int = 0) ->
             batch = []
 
 
-def _check_torn(lines: Iterable[bytes], path: Path, damaged: int, good: int) -> None:
+def _check_torn(lines: Iterable[bytes], path: Path, damaged: int, good: int, *, repairable: bool) -> None:
     for line in lines:
         later = place(line) or _joined(line)
         if later is not None and later.durable > good:
-            raise LogCorrupt(
-                path, damaged, f"record {damaged} is damaged, though record {later.seq} says that it was durable", good
-            )
+            why = f"record {damaged} is damaged, though record {later.seq} says that it was durable"
+            raise LogCorrupt(path, damaged, why, good, repairable=repairable)
 
 
 def _joined(line: bytes) -> Place | None:

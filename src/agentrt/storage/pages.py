@@ -99,9 +99,9 @@ def read_created(directory: Path) -> ConversationCreated:
     try:
         event = decode(line)
     except (ValueError, UnicodeDecodeError) as error:
-        raise LogCorrupt(path, 1, f"not an event of this schema ({error})", 0) from error
+        raise LogCorrupt(path, 1, f"not an event of this schema ({error})", 0, repairable=False) from error
     if not isinstance(event, ConversationCreated):
-        raise LogCorrupt(path, 1, "the log does not begin with a conversation", 0)
+        raise LogCorrupt(path, 1, "the log does not begin with a conversation", 0, repairable=False)
     return event
 
 
@@ -205,7 +205,7 @@ def _records(parts: Sequence[Part], first: int, last: int, backwards: bool) -> I
                         if not whole(line):
                             number = seq - part.after
                             why = f"record {number} is damaged, though it was good before"
-                            raise LogCorrupt(part.path, number, why, seq - 1)
+                            raise LogCorrupt(part.path, number, why, seq - 1, repairable=number > 1)
                         yield seq, line
 
 

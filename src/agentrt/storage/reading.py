@@ -67,7 +67,7 @@ def _lines(parts: Sequence[Part], seqs: Sequence[int]) -> Iterator[bytes]:
                     if not whole(line):
                         number = seq - part.after
                         why = f"record {number} is damaged, though it was good before"
-                        raise LogCorrupt(part.path, number, why, seq - 1)
+                        raise LogCorrupt(part.path, number, why, seq - 1, repairable=number > 1)
                     yield line
         seqs = [seq for seq in seqs if seq > here[-1]]
 
@@ -101,7 +101,7 @@ def read_log(
             parts = read_log(directory.parent / shared[0], replay, outlines=outlines, upto=last)
         except FileNotFoundError as error:
             why = f"the first {shared[1]} events are those of conversation {shared[0]}, which is not there"
-            raise LogCorrupt(path, 1, why, 0) from error
+            raise LogCorrupt(path, 1, why, 0, repairable=False) from error
     own = Part(path, shared[1] if shared else 0, array("Q"))
     read_on(own, replay, outlines=outlines, upto=upto)
     return [*parts, own]
@@ -115,12 +115,13 @@ def read_on(part: Part, replay: Callable[[Event], None], *, outlines: bool = Fal
     with part.path.open("rb", buffering=BUFFER) as file:
         end = file.seek(ends[-1] if ends else 0)
         for batch in scan(file, part.path, part.last, len(ends)):
+            before = len(ends)
             for line in batch:
                 try:
                     event = read(line)
                 except (ValueError, UnicodeDecodeError) as error:
                     why = f"not an event of this schema ({error})"
-                    raise LogCorrupt(part.path, len(ends) + 1, why, part.last) from error
+                    raise LogCorrupt(part.path, len(ends) + 1, why, part.last, repairable=before > 0) from error
                 replay(event)
                 end += len(line)
                 ends.append(end)

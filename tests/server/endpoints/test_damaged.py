@@ -89,6 +89,8 @@ async def test_an_emptied_log_and_garbage_are_damage(tmp_path: Path, content: by
         for path in ("", "/events", "/state"):
             status, problem = await client.ask("GET", f"/conversations/{name}{path}")
             assert (status, problem["code"]) == (409, "log-corrupt")
+            assert "--force" not in problem["detail"], "nothing would remain"
+            assert "restore it from a copy, or delete the conversation" in problem["detail"]
         _, page = await client.ask("GET", "/conversations")
         assert [(row["id"], row["status"]) for row in page["items"]] == [(name, "damaged")]
         assert (await client.ask("DELETE", f"/conversations/{name}"))[0] == 204
