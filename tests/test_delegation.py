@@ -544,7 +544,8 @@ async def test_a_log_below_that_cannot_be_written_is_told_above(tmp_path: Path) 
                     await eventually(lambda: live.state.at_rest, "the end")
         assert live.state.status is ExecutionStatus.FINISHED, live.state.error
         big, small = sorted(results(live))
-        assert big.startswith("It failed: cannot write")
+        assert big.startswith("It failed: its log cannot be written: File too large\n")
+        assert "events.jsonl" not in big, "the store's paths are not for the model"
         assert small.startswith("Small.")
         check_sums(live)
         assert len(live.runtime.hosts) == 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool
+import pytest
+
+from agentrt import LLM, Agent, Conversation, ExecutionStatus, Runtime, Tool, tool
 from agentrt.actors.results import MAX_RESULT
 from agentrt.context.replies import ModelReply
 from agentrt.events import AgentErrorEvent, ObservationEvent
-from agentrt.protocols import ModelRequest
+from agentrt.protocols import ModelRequest, ToolContext
 from agentrt.specs import BlobReference, TextContent
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, say
@@ -84,3 +86,38 @@ async def test_the_models_own_tools_read_what_it_was_not_shown(tmp_path: Path) -
     assert texts[1].startswith("9998\n9999\n<secret-hidden>\n1\n2\n")
     assert texts[2] == " 12345\t12342"
     assert not any(Path(path).exists() for path in re.findall(r"are in (/\S+):", "".join(texts)))
+
+
+@tool
+async def stores(context: ToolContext) -> str:
+    """Store a file beside the log."""
+    await context.keep(b"x", "a file")
+    return "stored"
+
+
+async def test_a_result_is_shown_clipped_if_it_cannot_be_stored_whole(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Something is in the way of the directory of blobs, as a full disk would be."""
+    turns = [call("flood", kind="says"), call("terminal", command="seq 50000"), call("stores"), say("Well.")]
+    agent = Agent(llm=LLM(model="scripted"), tools=(Tool("flood"), Tool("terminal"), Tool("stores")))
+    told = list[tuple[str, str]]()
+    async with Runtime(tmp_path / "s", client=ScriptedLLM(turns), tools=[flood, stores]) as runtime:
+        runtime.hosts.reports.append(lambda name, failure: told.append((name, type(failure).__name__)))
+        async with Conversation(agent, tmp_path, runtime=runtime, id="c") as conversation:
+            await conversation.send_message("go")
+            (tmp_path / "s/conversations/c/blobs").write_text("in the way")
+            await conversation.run()
+            assert conversation.state.status is ExecutionStatus.FINISHED
+            events = [event async for event in conversation.events()]
+    long, listed = (plain(event.content) for event in events if isinstance(event, ObservationEvent))
+    assert long.startswith("begins x")
+    assert "49999\n50000" in listed
+    for result in (long, listed):
+        assert "could not be stored beside the log" in result
+    (failed,) = [event.error for event in events if isinstance(event, AgentErrorEvent)]
+    assert "cannot store a file beside the conversation's log: Not a directory; do this again" in failed
+    assert not any(str(tmp_path / "s") in text for text in (failed, long.split("[")[-1]))
+    assert told == [("c", "LogFailed")] * 3
+    errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert [str(tmp_path / "s/conversations/c/blobs") in error for error in errors] == [True] * 3

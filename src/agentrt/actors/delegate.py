@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..decisions import Attend, Delegate, Seeing, cut_short, ended, failed, left, over, relayed_down, relayed_up
-from ..errors import AgentrtError, NoLongerDue
+from ..errors import AgentrtError, LogCorrupt, LogFailed, NoLongerDue
 from ..events import ActionEvent, ChildFinished, Event, ExecutionStatus, MessageEvent, ObservationEvent
 from ..ledger import Child
 from ..specs.content import plain
@@ -105,8 +105,8 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
                         below.words = await _words(below.group)
         except AgentrtError as error:
             if below.end is None:
-                below.problem = str(error)
-                return failed(self._log.state, command, below.state, below.words, str(error))
+                below.problem = _told(error)
+                return failed(self._log.state, command, below.state, below.words, below.problem)
         assert below.end is not None
         if below.end.status is ExecutionStatus.ERROR and below.end.error is not None:
             below.problem = below.end.error.detail
@@ -192,6 +192,17 @@ class _Below:
     def state(self) -> State | None:
         """The state in which it has ended, else its last one, even after it was left; None if it was never open."""
         return self.end or (self.group.feed.state if self.group is not None else None)
+
+
+def _told(error: AgentrtError) -> str:
+    """Return what the delegating model sees of an error: no path of the store."""
+    match error:
+        case LogFailed(cause=cause):
+            return f"its log cannot be written: {cause.strerror or cause}"
+        case LogCorrupt(line=line, reason=reason):
+            return f"its log is damaged: record {line}: {reason}"
+        case _:
+            return str(error)
 
 
 async def _words(group: ConversationGroup) -> str:

@@ -391,7 +391,8 @@ class Log:
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         """Store bytes beside the log, with secrets masked; durable when this returns. Raise `LogFailed`."""
-        return await self._journal.keep(await self._veil.data(data), name, media_type)
+        with self._feed.keeping():
+            return await self._journal.keep(await self._veil.data(data), name, media_type)
 
     async def fetch(self, blob: BlobReference) -> bytes:
         """Return bytes that were stored. Raise `LogCorrupt` if they are gone or damaged."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 
 from ..deltas import Channel, Delta, Draft, Reader
+from ..errors import LogFailed
 from ..events import Cursor, Event, ModelCallRetried
 from ..protocols import Records
 from ..state import Seen, State, shown
@@ -96,6 +98,8 @@ class Feed:
         self._closed = False
         self.when_failed: Callable[[Exception], None] = ignore
         """Called when the log has failed."""
+        self.when_not_kept: Callable[[Exception], None] = ignore
+        """Called when bytes could not be stored beside the log, which itself goes on."""
         self.published = time.monotonic()
         """When something was last published, by the clock of `time.monotonic`."""
 
@@ -155,6 +159,15 @@ class Feed:
     def drop(self, becomes: str) -> None:
         """Forget the drafts of an event that will not exist, because its model call is retried or failed."""
         self._forget([draft for draft in self._drafts.values() if draft.becomes == becomes])
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Report a `LogFailed` of the body, which stores bytes beside the log."""
+        try:
+            yield
+        except LogFailed as failure:
+            self.when_not_kept(failure)
+            raise
 
     def fail(self, error: Exception) -> None:
         """End every subscription with `error`, once it has every committed event."""

@@ -11,6 +11,7 @@ from ..secrets import SecretRegistry
 from ..specs import Content, TextContent
 from ..specs.content import sound
 from ..tools.clipping import clip, whole_in
+from ..tools.shortened import kept
 from .event_log import Log
 
 MAX_RESULT = 40_000
@@ -27,12 +28,12 @@ async def bounded(
     given: tuple[Content, ...], log: Log, secrets: SecretRegistry, spill: Spill | None = None
 ) -> tuple[Content, ...]:
     """Return what the model sees of a result. Texts that are too long together are cut in the middle, and kept whole
-    beside the log. Raise `LogFailed`.
+    beside the log, if they can be.
     """
     texts = [block.text for block in given if isinstance(block, TextContent)]
     if sum(map(len, texts)) <= MAX_RESULT and len(given) <= MAX_BLOCKS:
         return given
-    whole = await log.keep("\n".join(texts).encode("utf-8", "replace"), "full result")
+    whole = await kept("\n".join(texts), "full result", log.keep)
     clean = secrets.mask.text("\n".join(texts))
     shown = [TextContent(clip(clean, MAX_RESULT))]
     if spill is not None and len(clean) > MAX_RESULT and (path := await spill(clean)) is not None:
@@ -44,7 +45,7 @@ async def bounded(
 async def result_of(
     action_id: str, content: tuple[Content, ...], is_error: bool, log: Log, secrets: SecretRegistry, by: str | None
 ) -> ObservationEvent:
-    """Return a client's result of an action. Raise `LogFailed`, or `ConfigurationError` if no result is due."""
+    """Return a client's result of an action. Raise `ConfigurationError` if no result is due."""
     action: ActionEvent = awaited(log.state, action_id)
     said = tuple(TextContent(sound(block.text)) if isinstance(block, TextContent) else block for block in content)
     return ObservationEvent(

@@ -66,12 +66,18 @@ class LogCorrupt(LogError):
 
 
 class LogFailed(LogError):
-    """Raised when a log could not be written; it acknowledges nothing more until it is opened again."""
+    """Raised when a log could not be written; it acknowledges nothing more until it is opened again.
 
-    def __init__(self, where: Path | str, cause: OSError) -> None:
-        self.where, self.cause = where, cause
+    If it does not `stop`, only bytes beside the log could not be stored. A model may see that, so it has no path.
+    """
+
+    def __init__(self, where: Path | str, cause: OSError, *, stops: bool = True) -> None:
+        self.where, self.cause, self.stops = where, cause, stops
+        why = cause.strerror or cause
         super().__init__(
-            f"cannot write {where}: {cause.strerror or cause}; the conversation stops: use it again once that is fixed"
+            f"cannot write {where}: {why}; the conversation stops: use it again once that is fixed"
+            if stops
+            else f"cannot store a file beside the conversation's log: {why}; do this again once that is fixed"
         )
 
 

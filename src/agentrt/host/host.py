@@ -310,6 +310,7 @@ class Host:
                     raise group.feed.error
                 begun, self._group, self._life = True, group, life
                 group.feed.when_failed = partial(self._has_failed, life)
+                group.feed.when_not_kept = partial(self._hosts.report, self.name)
                 task_status.started()
                 try:
                     await life.end.wait()

@@ -132,8 +132,12 @@ class Hosts:
         return Guest(host, opening)
 
     def report(self, conversation_id: str, failure: Exception) -> None:
-        """Tell the operator that a log takes no more events."""
-        _log.error("the log of conversation %s takes no more events: %s", conversation_id, failure)
+        """Tell the operator that a log takes no more events, or that nothing can be stored beside it."""
+        if isinstance(failure, LogFailed) and not failure.stops:
+            path, cause = failure.where, failure.cause.strerror or failure.cause
+            _log.error("beside the log of conversation %s, %s cannot be written: %s", conversation_id, path, cause)
+        else:
+            _log.error("the log of conversation %s takes no more events: %s", conversation_id, failure)
         for report in self.reports:
             report(conversation_id, failure)
 

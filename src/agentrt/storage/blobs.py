@@ -27,7 +27,7 @@ def write_blob(directory: Path, data: bytes, name: str, media_type: str = TEXT) 
             replace_file(path, data, durable=True)
         sync_directory(directory.parent)
     except OSError as error:
-        raise LogFailed(path, error) from error
+        raise LogFailed(path, error, stops=False) from error
     return BlobReference(sha256=digest, size=len(data), media_type=media_type, name=name)
 
 

@@ -98,7 +98,7 @@ class Figures:
                 seen(event)
 
     def log_failed(self, conversation_id: str, failure: Exception) -> None:
-        """Count a log that takes no more events; a `Report`."""
+        """Count a log that takes no more events, or has nothing stored beside it; a `Report`."""
         self.log_failures += 1
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:

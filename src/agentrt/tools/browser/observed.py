@@ -6,6 +6,7 @@ import base64
 
 from msgspec.structs import replace
 
+from ...errors import LogFailed
 from ...protocols import Observation, ToolContext
 from ...specs import BlobReference, Content, ImageContent, TextContent
 from ...specs.content import sound
@@ -32,6 +33,14 @@ class BrowserObservation(Observation, frozen=True, kw_only=True):
     title: str = ""
     tabs: tuple[Tab, ...] = ()
     picture: BlobReference | None = None
+
+
+async def _stored(context: ToolContext, picture: bytes, name: str, media_type: str) -> BlobReference | None:
+    """Store a picture beside the log; return None if that is impossible, as the model does without it."""
+    try:
+        return await context.keep(picture, name, media_type)
+    except LogFailed:
+        return None
 
 
 async def observed(
@@ -70,5 +79,5 @@ async def observed(
         url=context.masked(sound(active.url)),
         title=context.masked(sound(active.title)),
         tabs=tuple(Tab(t.id, context.masked(sound(t.url)), context.masked(sound(t.title)), t.active) for t in tabs),
-        picture=await context.keep(picture, *_FILM if film else _WINDOW) if picture is not None else None,
+        picture=await _stored(context, picture, *_FILM if film else _WINDOW) if picture is not None else None,
     )

@@ -26,6 +26,7 @@ from ...specs.effects import Effects
 from ..clipping import clip, whole_in
 from ..declared import nothing_shared
 from ..definition import Params, ToolType
+from ..shortened import kept
 from .asked import allowed, ask, number
 from .cache import Cache
 from .markdown import MOST_PARSED, Converted, converted, library
@@ -192,7 +193,7 @@ async def _rest(page: Page, text: str, begin: int, end: int, context: ToolContex
         more = f": go on with start_from_char={end}" if end < len(text) else ", the end"
         said.append(TextContent(f"[characters {begin:,} to {end:,} of {len(text):,}{more}]"))
     if not begin and end < len(text):
-        said.append(await context.keep(text.encode("utf-8", "replace"), "full page"))
+        said.append(await kept(text, "full page", context.keep))
         if (path := await context.spill(text)) is not None:
             said.append(TextContent(whole_in(path, text)))
     if page.is_html and len(page.source) > MOST_PARSED:
