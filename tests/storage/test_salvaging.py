@@ -9,7 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentrt.errors import ConversationMissing, LogCorrupt
+from agentrt.listing import Filter
 from agentrt.storage import FileHistory, FileStore
+from agentrt.storage.catalogue import Catalogue
 from agentrt.storage.checking import verify
 from agentrt.storage.framing import cut
 from agentrt.storage.salvaging import salvage, salvaged_count, salvaged_page
@@ -154,4 +156,5 @@ async def test_what_an_interrupted_creation_left_is_no_conversation(tmp_path: Pa
         for attempt in (store.history("c").created(), store.history("c").state(), store.open("c", print)):
             with pytest.raises(ConversationMissing):
                 await attempt
+        assert (Catalogue(tmp_path).page(), Catalogue(tmp_path).count(Filter())) == ([], 0), "nor is it listed"
         await store.create("c")

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ..errors import LogError
-from ..listing import CRASHED, RUNNING, Filter, Hit, Mark, Row, from_micros, to_micros
+from ..listing import CRASHED, DAMAGED, RUNNING, Filter, Hit, Mark, Row, from_micros, to_micros
 from ..state import State
 from ..storing import Live, Progress, Within, is_meant
 from .database import Database, transaction
@@ -260,7 +260,9 @@ class Catalogue:
     def _current(
         self, connection: sqlite3.Connection, chunk: Iterable[Sequence[Any]], live: Live = lambda name: None
     ) -> list[Row]:
-        """Return the rows in the current state of their logs: changed logs are read again, deleted ones left out."""
+        """Return the rows in the current state of their logs: changed logs are read again; those that were deleted, or
+        never had a whole batch, are left out.
+        """
         rows: list[Row] = []
         read: list[Row] = []
         for known, *columns in chunk:
@@ -272,6 +274,8 @@ class Catalogue:
                 row = self._row(row.id, *found, state, connection)
             elif not known or found != (to_micros(row.updated), row.bytes):
                 row = read_row(self._conversations / row.id, from_micros(found[0]), found[1])
+                if not row.events and row.status != DAMAGED:
+                    continue  # its creation was interrupted, or goes on
                 read.append(row)
             rows.append(row)
         crashed = {row.id for row in rows if row.status == RUNNING and live(row.id) is None and self._is_left(row.id)}
