@@ -98,16 +98,94 @@ def test_a_port_that_is_not_known_is_unknown() -> None:
     assert rate_command("curl -X POST http://localhost:$PORT/x", HERE).risk is UNKNOWN
 
 
-def test_a_program_may_send_to_its_own_server() -> None:
-    code = """
-import http.server, threading, urllib.request
-server = http.server.HTTPServer(("127.0.0.1", {}), None)
-urllib.request.urlopen(f"http://127.0.0.1:{}/x", b"x")
-"""
-    for bound, used in (("8765", "8765"), ("0", "{server.server_port}")):
-        source = f"python3 - <<'E'{code.format(bound, used)}E"
-        assert rate_command(source, HERE).risk in (LOW, MEDIUM)
-    assert rate_command(f"python3 - <<'E'{code.format('8765', '2375')}E", HERE).risk is HIGH
+def python(code: str) -> str:
+    """The command that runs Python code."""
+    return f"python3 - <<'E'\n{code}\nE\n"
+
+
+SENDING = [
+    ("import subprocess, requests; subprocess.run(('echo', '2375')); requests.post('http://127.0.0.1:2375/x')", 2375),
+    ("def never(): app.run(port=2375)\nimport requests; requests.post('http://127.0.0.1:2375/x')", 2375),
+    (
+        "import socket, requests\ntry: socket.socket().bind(('127.0.0.1', 2375))\nexcept OSError: pass\n"
+        "requests.post('http://127.0.0.1:2375/x')",
+        2375,
+    ),
+    ("import socket, requests; socket.create_server(('', 0)); requests.post('http://127.0.0.1:2375/x')", 2375),
+    ("import requests; requests.post('HTTP://127.0.0.1:2375/x')", 2375),
+    ("import niquests; niquests.post('http://127.0.0.1:2375/x')", 2375),
+    ("import requests; requests.get('http://localhost:9200/', headers={'X-HTTP-Method-Override': 'DELETE'})", 9200),
+    ("from urllib.request import build_opener; build_opener().open('http://localhost:2375/x', b'x')", 2375),
+    ("import urllib.request as u; o = u.build_opener(); o.open('http://localhost:2375/x', data=b'x')", 2375),
+    ("import http.client as h; c = h.HTTPConnection('localhost', 2375); c.putrequest('POST', '/x')", 2375),
+    ("import http.client as h; c = h.HTTPConnection('127.1:2375'); c.request('POST', '/x')", 2375),
+    ("import xmlrpc.client; xmlrpc.client.ServerProxy('http://localhost:9001').supervisor.shutdown()", 9001),
+    ("import socket; s = socket.create_connection(('localhost', 2375)); s.makefile('w').write('x')", 2375),
+    ("import socket; a = ('127.0.0.1', 2375); s = socket.socket(); s.connect(a); s.send(b'x')", 2375),
+    ("import socket; s = socket.socket(); s.sendto(b'x', ('127.0.0.1', 2375))", 2375),
+    ("async def f():\n r, w = await asyncio.open_connection('localhost', 2375)\n w.write(b'x')\nimport asyncio", 2375),
+    ("import requests\nrequests.get('http://localhost:9200/')\ndef f(s, u): s.delete(u)", 9200),
+    ("import requests\nrequests.get('http://localhost:9200/')\ndef f(u): s = requests.Session(); s.delete(u)", 9200),
+    (
+        "import requests, copy\nrequests.get('http://localhost:9200/')\ns = copy.copy(requests.Session()); s.put(u)",
+        9200,
+    ),
+    ("import requests, queue\nrequests.get('http://localhost:9200/')\nq = queue.Queue(); q.put = f; q.put(u)", 9200),
+]
+
+
+@pytest.mark.parametrize(("code", "port"), SENDING)
+def test_python_code_that_may_change_this_machine_is_high(code: str, port: int) -> None:
+    rating = rate_command(python(code), HERE)
+    assert (rating.risk, rating.reason.split(",")[0]) == (HIGH, f"sends to port {port} of this machine")
+    assert wanted_by(python(code), HERE).ports == {port}
+    assert rate_command(python(code), replace(HERE, listening=frozenset({port}))).risk in (LOW, MEDIUM)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os, requests; requests.post('http://127.0.0.1:' + os.environ['P'])",
+        "import requests\ndef f(p): requests.post(f'http://localhost:{p}')",
+        "import requests\ndef f(p): requests.post('http://localhost:%d/x' % p)",
+        "import requests\ndef f(p): g(f'http://localhost:{p}')\ndef g(u): requests.post(u)",
+        "import socket\ndef f(p): s = socket.create_connection(('localhost', p)); s.send(b'x')",
+        "import http.server as h, requests; s = h.HTTPServer(('', 0), None); "
+        "requests.post(f'http://localhost:{s.server_port}/x')",
+    ],
+)
+def test_a_port_that_python_code_works_out_is_unknown(code: str) -> None:
+    assert rate_command(python(code), HERE).risk is UNKNOWN
+    assert rate_command(python(code), replace(HERE, listening=frozenset({2375}))).risk is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import queue; q = queue.Queue(); q.put(r)",
+        "from queue import Queue\nwith Queue() as q: q.put(r)",
+        "import asyncio\nclass A:\n async def f(self): self.q = asyncio.Queue(); await self.q.put(r)",
+        "import diskcache; cache = diskcache.Cache('x'); cache.delete(k)",
+        "from django.core.cache import cache; cache.delete(k)",
+        "from sqlalchemy.orm import Session\nwith Session(engine) as session: session.delete(r)",
+        "d = {}; d.put(r)",
+        "def numbers():\n x = yield\ng = numbers(); next(g); g.send(2)",
+        "def f(g): g.send(2)",
+        "import sys; sys.stdout.write(r.text)",
+        "open('notes.txt', 'w').write(r.text)",
+    ],
+)
+def test_what_is_no_network_client_sends_nothing(code: str) -> None:
+    code = f"import requests; r = requests.get('http://localhost:9200/x')\n{code}"
+    assert rate_command(python(code), HERE).risk in (LOW, MEDIUM)
+    assert not wanted_by(python(code), HERE).ports
+
+
+def test_a_program_that_serves_excuses_itself_from_nothing() -> None:
+    code = "import http.server, urllib.request\nserver = http.server.HTTPServer(('127.0.0.1', 8765), None)\n"
+    code = python(f"{code}urllib.request.urlopen('http://127.0.0.1:8765/x', b'x')")
+    assert rate_command(code, HERE).risk is HIGH
+    assert rate_command(code, replace(HERE, listening=frozenset({8765}))).risk in (LOW, MEDIUM)
 
 
 @pytest.mark.parametrize(

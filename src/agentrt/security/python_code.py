@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 MAX_CODE = 40_000
 """Maximum length of Python code, in characters; longer code is UNKNOWN."""
-_URL = re.compile(r"https?://[^\s'\"]+")
+_URL = re.compile(r"(?i:https?)://[^\s'\"]+")
 _HOST = re.compile(r"https?://|[\w-]+(?:\.[\w-]+)+\Z|\[?[0-9a-fA-F:]+:[0-9a-fA-F:]*\]?\Z")
 _WARNINGS = threading.Lock()
 """`catch_warnings` changes the filters of the process: two threads that are in it at once may leave them changed."""
@@ -146,9 +146,9 @@ class _Reader:
                     self._environment(node)
         if self._network:
             self._sends()
-            for port in self._requests.ports():
-                self._walk.ports.add(port)
-                self._walk.add(*rate_sent(port, self._walk.where))
+        for port in self._requests.ports(nodes, self._network):
+            self._walk.ports.add(port)
+            self._walk.add(*rate_sent(port, self._walk.where))
         if "agentrt" in self._values.modules:
             self._walk.add(USES_LIBRARY)
         for module in sorted(self._values.modules - sys.stdlib_module_names):

@@ -28,6 +28,8 @@ NETWORK = re.compile(
     r"(?:urllib\d?|requests|httpx|aiohttp|socket|http\.client|httplib|ftplib|smtplib|paramiko|telnetlib|websockets?|urllib3"
     r"|pycurl|xmlrpc|http\.server|webbrowser|asyncio\.open_connection|boto3|fabric|dns)(?:\.|$)"
 )
+TALKS = re.compile(r"(?i)http|request|curl|rest|api|web|sock|rpc|niquests|docker|client")
+"""Top-level names of libraries that may send requests."""
 QUIET = re.compile(
     r"(?:urllib\d?\.parse|socket\.(?:gethostname|AF_|SOCK_|timeout|error|SOL_|SO_)|requests\.(?:exceptions|structures|compat|__)|aiohttp\.web|dns\.name)"
 )

@@ -32,7 +32,7 @@ _HERE = rate_destination("localhost")
 def local_port(text: str) -> int | None:
     """Return the port of a URL or host of this machine, `ANY_PORT` if that is not known, None for another machine."""
     name = host(text)
-    if not (rate_destination(text) == _HERE or name.endswith(".localhost") or name == "localhost.localdomain"):
+    if not (rate_destination(name) == _HERE or name.endswith(".localhost") or name == "localhost.localdomain"):
         return None
     match = _AUTHORITY.match(text)
     scheme, port = (match[1] or "", match[2]) if match else ("", None)
