@@ -52,6 +52,37 @@ CHANGING = [
     (PYTHON('import http.client as h; c = h.HTTPConnection("localhost", 2375); c.request("POST", "/x")'), 2375),
     (PYTHON('import socket; s = socket.create_connection(("127.0.0.1", 2375)); s.sendall(b"x")'), 2375),
     ('node -e \'fetch("http://127.0.0.1:2375/x", {method: "POST"})\'', 2375),
+    ("curl --resolve example.com:2375:127.0.0.1 -d x http://example.com:2375/", 2375),
+    ("curl --resolve example.com:2375:::1 -d x http://example.com:2375/", 2375),
+    ("curl --connect-to ::localhost:2375 -d x http://example.com/", 2375),
+    ("curl --connect-to '[::2]:80:[::1]:2375' -d x http://example.com/", 2375),
+    ("curl -x localhost:2375 -d x http://example.com/", 2375),
+    ("curl --proxy=http://127.0.0.1:2375 -d x http://example.com/", 2375),
+    ("http_proxy=http://localhost:2375 curl -d x http://example.com/", 2375),
+    ("curl -d x http:///localhost:2375/x", 2375),
+    ("curl -d x http://a@b@localhost:2375/x", 2375),
+    ("curl -d x http://%6cocalhost:2375/x", 2375),
+    ("curl -d x 'http://[::1]:2375/{a,b}'", 2375),
+    ("http localhost:9200 @file", 9200),
+    ("curlie -d x localhost:9200", 9200),
+    ("curlie DELETE localhost:9200", 9200),
+    ("lwp-request -m POST http://localhost:2375", 2375),
+    ("echo x | socat - TCP:127.0.0.1:2375", 2375),
+    ("echo x | socat STDIO TCP4-CONNECT:localhost:2375,retry=3", 2375),
+    ("echo x | telnet localhost 2375", 2375),
+    ("echo x | openssl s_client -connect localhost:2375", 2375),
+    ("""node -e 'axios.post("http://localhost:2375")'""", 2375),
+    ("""node -e 'require("got").post("http://localhost:2375")'""", 2375),
+    ("""node -e 'require("undici").request("http://localhost:2375", {method: "POST"})'""", 2375),
+    ("""node -e 'fetch("HTTP://127.0.0.1:2375", {method: "POST"})'""", 2375),
+    ("""node -e 'http.request({host: "localhost", port: 2375, method: "POST"}).end()'""", 2375),
+    ("""node -e 'http.request({port: 2375, method: "POST"}).end()'""", 2375),
+    ("""node -e 'require("net").connect(2375, "localhost").write("x")'""", 2375),
+    ("""node -e 'require("net").connect(2375).write("x")'""", 2375),
+    ("""perl -e 'LWP::UserAgent->new->post("http://localhost:2375")'""", 2375),
+    ("""perl -e 'print {IO::Socket::INET->new(PeerAddr => "localhost", PeerPort => 2375)} "x"'""", 2375),
+    ("""ruby -e 'Net::HTTP.new("localhost", 2375).post("/x", "")'""", 2375),
+    ("""ruby -e 'TCPSocket.new("localhost", 2375).puts "x"'""", 2375),
     ('ruby -e \'require "net/http"; Net::HTTP.post(URI("http://127.0.0.1:2375/x"), "")\'', 2375),
 ]
 
@@ -85,6 +116,14 @@ def test_not_where_the_conversation_listens(command: str, port: int) -> None:
         PYTHON('import requests; requests.get("http://127.0.0.1:9200/x", timeout=3).json().get("a")'),
         PYTHON('import urllib.request as u; u.urlopen("http://localhost:9200/x", timeout=3)'),
         "node -e 'fetch(\"http://127.0.0.1:2375/x\")'",
+        """node -e 'http.request({host: "localhost", port: 2375}).end()'""",
+        """node -e 'const m = new Map(); m.delete("a"); console.log("http://localhost:3000")'""",
+        """node -e 'require("net").createServer(s => s.end("x")).listen(3000, "localhost")'""",
+        """node -e 'app.listen({port: 3000}); fetch("https://example.com", {method: "POST"})'""",
+        "curl --resolve example.com:80:127.0.0.1 http://example.com/",
+        "curl -d x 'http://example.com/{a,b}'",
+        "echo x | socat - TCP:example.com:80",
+        "telnet localhost 2375",
     ],
 )
 def test_a_request_that_only_reads_is_not(command: str) -> None:
@@ -92,10 +131,24 @@ def test_a_request_that_only_reads_is_not(command: str) -> None:
     assert not wanted_by(command, HERE).ports
 
 
-def test_a_port_that_is_not_known_is_unknown() -> None:
-    for command in ("curl -X POST http://localhost:{1..9}/x", "curl -X POST http://localhost:[1-9]/x"):
-        assert rate_command(command, HERE).risk in (UNKNOWN, HIGH)
-    assert rate_command("curl -X POST http://localhost:$PORT/x", HERE).risk is UNKNOWN
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl -X POST http://localhost:$PORT/x",
+        "curl -X POST 'http://localhost:{2375,2376}/x'",
+        "curl -X POST http://localhost:[1-9]/x",
+        "curl -X POST 'http://{localhost,example.com}:2375/x'",
+        "curl -X POST 'http://loca[l-l]host:2375/x'",
+        "wget -i urls --post-data=x",
+        """node -e 'fetch("http://localhost:" + port, {method: "POST"})'""",
+        """node -e 'fetch(`http://localhost:${port}`, {method: "POST"})'""",
+        """node -e 'http.request({host: "localhost", port, method: "POST"}).end()'""",
+        """ruby -e 'Net::HTTP.new("localhost", port).post("/x", "")'""",
+    ],
+)
+def test_a_port_that_is_not_known_is_unknown(command: str) -> None:
+    assert rate_command(command, HERE).risk is UNKNOWN
+    assert rate_command("curl -X POST http://localhost:{1..9}/x", HERE).risk in (UNKNOWN, HIGH)
 
 
 def python(code: str) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
+from urllib.parse import unquote
 
-from .calls import Call, options
+from .calls import Call, Options, options
 from .fetching import CURL_LONG, CURL_VALUED, WGET_LONG, WGET_VALUED
 from .network_rules import host, rate_destination
 from .paths import Site
@@ -58,6 +60,14 @@ def sent_ports(call: Call) -> frozenset[int]:
     return frozenset(port for text in sender(call) if (port := local_port(text)) is not None)
 
 
+_ANYWHERE = "localhost:x"
+"""An address that is not known, maybe of this machine."""
+_CURL_URL = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*+):/{1,3})?+([^/?#]*+)")
+_IP_6 = re.compile(r"\[[0-9a-fA-F]*+:[0-9a-fA-F:.%]*+\]")
+_CONNECT_TO = re.compile(r"(\[[^][]*+\]|[^:[]*+)(?::|\Z)")
+"""A part of `host:port:host:port`, the value of `--connect-to`."""
+
+
 def _curl(call: Call) -> Iterator[str]:
     read = options(call.words, CURL_VALUED, CURL_LONG)
     body = read.has("F", "form", "form-string", "T", "upload-file", "json")
@@ -65,8 +75,39 @@ def _curl(call: Call) -> Iterator[str]:
     body = body or (read.has(*data) and not read.has("G", "get"))
     changes = any(method.upper() not in SAFE for method in read.all("X", "request"))
     changes = changes or any(map(_OVERRIDES.match, read.all("H", "header"))) or read.has("Q", "quote")
-    if body or changes:
-        yield from (*read.operands, *read.all("url"))
+    if not (body or changes):
+        return
+    for text in (*read.operands, *read.all("url")):
+        yield _curl_url(text, not read.has("g", "globoff"))
+    yield from _curl_detours(read)
+    yield from _proxies(call)
+
+
+def _curl_url(text: str, globs: bool) -> str:
+    """Return the scheme, host and port of a URL as `curl` reads it. Sets and ranges stand for any host and port."""
+    match = _CURL_URL.match(text)
+    scheme, authority = (match[1] or "http", match[2]) if match else ("http", "")
+    authority = unquote(authority.rpartition("@")[2])
+    if globs and re.search(r"[][{}]", _IP_6.sub("", authority, count=1)):
+        return _ANYWHERE
+    return f"{scheme}://{authority}"
+
+
+def _curl_detours(read: Options) -> Iterator[str]:
+    """Yield where options lead a request that is for another host."""
+    for text in read.all("resolve"):
+        _, port, addresses = (*text.split(":", 2), "", "")[:3]
+        for address in addresses.split(","):
+            yield f"{address}:{port}" if address.count(":") < 2 or "[" in address else f"[{address}]:{port}"
+    for text in read.all("connect-to"):
+        parts = _CONNECT_TO.findall(text)
+        host_, port = (*parts[2:4], "", "")[:2]
+        yield f"{host_ or 'localhost'}:{port or 'x'}"
+    yield from read.all("x", "proxy", "preproxy", "socks4", "socks4a", "socks5", "socks5-hostname", "proxy1.0")
+
+
+def _proxies(call: Call) -> Iterator[str]:
+    yield from (value for name, value in call.environment if name.lower() in ("http_proxy", "https_proxy", "all_proxy"))
 
 
 def _wget(call: Call) -> Iterator[str]:
@@ -75,10 +116,12 @@ def _wget(call: Call) -> Iterator[str]:
     changes = changes or any(map(_OVERRIDES.match, read.all("header")))
     if changes or read.has("post-data", "post-file", "body-data", "body-file"):
         yield from read.operands
+        yield from (_ANYWHERE for _ in read.all("i", "input-file")[:1])
+        yield from _proxies(call)
 
 
-_ITEM = re.compile(r"(?<![^:=@\s])[^:=@\s]++(?::=@?|=@|=(?!=)|@)")
-"""An item of HTTPie that is sent in the body: `name=text`, `name:=json`, `name@file`, but not `name==query`."""
+_ITEM = re.compile(r"@.|(?<![^:=@\s])[^:=@\s]++(?::=@?|=@|=(?!=)|@)")
+"""An item of HTTPie that is sent in the body: `name=text`, `name:=json`, `name@file` or `@file`, not `name==query`."""
 
 
 def _httpie(call: Call) -> Iterator[str]:
@@ -113,18 +156,54 @@ def _netcat(call: Call) -> Iterator[str]:
         yield ":".join(read.operands[:2])
 
 
-SENDERS: dict[str, Callable[[Call], Iterator[str]]] = {"curl": _curl, "wget": _wget, "http": _httpie, "nc": _netcat}
+def _curlie(call: Call) -> Iterator[str]:
+    yield from _curl(call)
+    yield from _httpie(call)
+
+
+def _lwp(call: Call) -> Iterator[str]:
+    read = options(call.words, "mbtipcCHoj", ("method", "data", "json", "content", "headers", "files"))
+    methods = read.all("m", "method") or (("POST",) if read.has("j", "json", "data", "content", "files") else ("GET",))
+    if any(method.upper() not in SAFE for method in methods) or call.name == "POST":
+        yield from read.operands
+
+
+_SOCAT = re.compile(r"(?i)(?:tcp|udp|openssl|ssl|sctp|dtls)[46]?(?:-connect|-datagram|-sendto)?:([^,]*)")
+
+
+def _socat(call: Call) -> Iterator[str]:
+    addresses = [word for word in call.words if not word.startswith("-")]
+    plain = all(word.lower() in ("stdio", "stdin") or _SOCAT.match(word) for word in addresses)
+    if call.stdin is not None or not plain:
+        yield from (match[1] for word in addresses if (match := _SOCAT.match(word)))
+
+
+def _typed(call: Call) -> Iterator[str]:
+    """Yield where a program sends what it reads: `telnet`, `websocat`, `openssl s_client`."""
+    if call.stdin is None:
+        return
+    if call.name == "openssl":
+        yield from (after for word, after in pairwise(call.words) if word in ("-connect", "-host"))
+        return
+    read = options(call.words, "nelbSXk" if call.name == "telnet" else "HE")
+    if read.operands and call.name == "telnet":
+        yield ":".join((*read.operands, "23")[:2])
+    else:
+        yield from read.operands[:1]
+
+
+SENDERS: dict[str, Callable[[Call], Iterator[str]]] = {
+    "curl": _curl,
+    "wget": _wget,
+    "http": _httpie,
+    "nc": _netcat,
+    "curlie": _curlie,
+    "lwp-request": _lwp,
+    "POST": _lwp,
+    "httpx": _lwp,
+    "socat": _socat,
+    "telnet": _typed,
+    "websocat": _typed,
+    "openssl": _typed,
+}
 """Programs that may send such requests: each function yields their URLs, or hosts with ports."""
-
-_URL = re.compile(r"https?://[^\s'\"`<>]{1,500}")
-_CHANGING = re.compile(
-    r"['\"`](?i:post|put|patch|delete)['\"`]|\.(?:post|put|patch|delete)\s*\(|Net::HTTP::(?:Post|Put|Patch|Delete)"
-    r"|(?i:\bmethod\s*(?:=>|[:=])\s*['\"`]?(?:post|put|patch|delete))|\bbody\s*:|CURLOPT_POST"
-)
-
-
-def script_ports(code: str) -> frozenset[int]:
-    """Return the ports of this machine that a script names, if it also names a changing method or a body."""
-    if not _CHANGING.search(code):
-        return frozenset()
-    return frozenset(port for url in _URL.findall(code) if (port := local_port(url)) is not None)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from .calls import JAVASCRIPT, Call
 from .paths import secret
-from .request_rules import rate_sent, script_ports
+from .request_rules import rate_sent
+from .script_requests import script_ports
 from .shell_scope import Scope
 from .shell_text import DATA, DECODED, FETCHED, decode_ansi, settled
 from .verdicts import high, medium, unknown
@@ -186,11 +187,11 @@ def _ticked(code: str) -> Iterator[str]:
 
 
 def _rate_network(walk: Walk, code: str) -> None:
-    if not _NETWORK.search(code):
-        return
     for port in script_ports(code):
         walk.ports.add(port)
         walk.add(*rate_sent(port, walk.where))
+    if not _NETWORK.search(code):
+        return
     if _SHELL.search(code) or re.search(r"\bspawn|\bexec\b|dup2|\|&", code):
         walk.add(high("gives a shell to a network", ("network",)))
     elif _READS.search(code):
