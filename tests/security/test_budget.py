@@ -61,6 +61,8 @@ GROWING = {
     "names": "export 'a b=1'" + " ".join(f"a{n}=1" for n in range(900)) + " 'a b=1'" * 900,
     "imports of Python": "python3 -c 'x=" + "__import__(" * 40 + '"a"' + ").b" * 40 + "'",
     "calls of Python": "python3 -c '" + ("x" + ".a()" * 250 + "\n") * 3 + "'",
+    "requests of Python": "python3 -c 'import requests,socket\n" + "q=f(q)\n" * 40 + "s.connect(a)\n"
+    + "q.put(u);s.send(u);requests.post(u)\n" * 900 + "'",
     "replacing in Python": "python3 -c 'a=\"" + "a" * 5000 + "\"\n" + 'a=a.replace("a", a)\nopen(a)\n' * 3 + "'",
     "joining in Python": "python3 -c 'a=\"" + "a" * 5000 + "\"\n" + "a=a.join([a, a, a, a])\nopen(a)\n" * 9 + "'",
     "loops of Python": "python3 -c '" + "".join(" " * n + "while 1:\n" for n in range(90)) + " " * 90

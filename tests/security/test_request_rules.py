@@ -166,6 +166,8 @@ SENDING = [
     ),
     ("import socket, requests; socket.create_server(('', 0)); requests.post('http://127.0.0.1:2375/x')", 2375),
     ("import requests; requests.post('HTTP://127.0.0.1:2375/x')", 2375),
+    ("import requests, functools; functools.partial(requests.post, 'http://localhost:2375')()", 2375),
+    ("import requests; list(map(requests.post, ['http://localhost:2375']))", 2375),
     ("import niquests; niquests.post('http://127.0.0.1:2375/x')", 2375),
     ("import requests; requests.get('http://localhost:9200/', headers={'X-HTTP-Method-Override': 'DELETE'})", 9200),
     ("from urllib.request import build_opener; build_opener().open('http://localhost:2375/x', b'x')", 2375),
@@ -202,6 +204,7 @@ def test_python_code_that_may_change_this_machine_is_high(code: str, port: int) 
         "import requests\ndef f(p): requests.post(f'http://localhost:{p}')",
         "import requests\ndef f(p): requests.post('http://localhost:%d/x' % p)",
         "import requests\ndef f(p): g(f'http://localhost:{p}')\ndef g(u): requests.post(u)",
+        "import requests\nfor h in ['localhost']: requests.post('http://' + h + ':2375/x')",
         "import socket\ndef f(p): s = socket.create_connection(('localhost', p)); s.send(b'x')",
         "import http.server as h, requests; s = h.HTTPServer(('', 0), None); "
         "requests.post(f'http://localhost:{s.server_port}/x')",

@@ -169,6 +169,7 @@ class _Reader:
         name = self._dotted(node)
         if name in SHELL or name in COMMANDS or EXEC.fullmatch(name) or re.fullmatch(RUNNER, name):
             self._walk.add(unknown("hands on what runs commands"))
+        self._requests.hand_on(name)
 
     def _call(self, node: ast.Call) -> None:
         name = self._dotted(node.func)

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
+from .network_rules import host
 from .python_names import NETWORK
 from .python_receivers import Receivers
 from .python_values import Values
@@ -44,8 +45,8 @@ class Requests:
         """The ports of this machine that the code names."""
         self._connected: set[int] = set()
         """Those to which it connects."""
-        self._anywhere = self._streams = False
-        """Whether it connects to what is not known, and whether it makes a stream of a connection."""
+        self._anywhere = self._streams = self._hands_on = False
+        """Whether it connects to what is not known, makes a stream of a connection, and hands on a function."""
 
     def name(self, url: str) -> None:
         """Note an address that the code names."""
@@ -78,45 +79,48 @@ class Requests:
         elif last == "setopt" and node.args and isinstance(node.args[0], ast.Attribute) and node.args[0].attr in _SETS:
             self._sent.append("")
 
+    def hand_on(self, name: str) -> None:
+        """Note a function `name` that is passed on without a call: other code may call it with any address."""
+        if name.rpartition(".")[2] in _VERBS | {"request"} and NETWORK.match(name):
+            self._sent.append("")
+            self._hands_on = True
+
     def ports(self, nodes: Sequence[ast.AST], talks: bool) -> frozenset[int]:
         """Return the ports of this machine to which a request may be sent that may change something.
 
         `nodes` are all nodes of the code. `talks` says whether it uses a network library.
         """
+        if not (self._sent or self._asked or self._read):
+            return frozenset()
         sent, found = list(self._sent), set[int]()
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        here = any(local_port(text) is not None for text in texts if len(text) < 100)
+        reached = self._connected | (self._named | ({ANY_PORT} if here else set()) if self._anywhere else set())
         receivers = Receivers(self._values, nodes) if self._asked else None
         for receiver, method, to in self._asked:
             raw, stream = method in _RAW, method.startswith("write")
             if (raw and not (self._connected or self._anywhere)) or (stream and not self._streams):
                 continue
             if receivers is not None and receivers.may_talk(receiver, method):
-                found |= self._reached(nodes) if raw else set()
+                found |= reached if raw else set()
                 sent += () if raw else (to,)
-        texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
         if self._read and any(map(_OVERRIDES.match, texts)):
             sent += self._read
         for address in sent:
-            if _WEB.match(address):
-                port = local_port(address)
-                found |= {port} if port is not None else set()
-            elif talks:
-                found |= self._named | self._connected
+            if not _WEB.match(address):
+                found |= self._named | self._connected if talks or self._hands_on else set()
+            elif (port := local_port(address)) is not None:
+                found.add(port)
+            elif here and not settled(host(address)):
+                found.add(ANY_PORT)
         return frozenset(found)
 
     def _connects(self, node: ast.Call) -> None:
-        host, port = self._address(node)
-        if not settled(host):
+        to, port = self._address(node)
+        if not settled(to):
             self._anywhere = True
-        elif (named := local_port(host)) is not None:
-            self._connected.add(port if port is not None else named if ":" in host.strip("[]:") else ANY_PORT)
-
-    def _reached(self, nodes: Sequence[ast.AST]) -> set[int]:
-        """Return the ports to which the code connects."""
-        if not self._anywhere:
-            return self._connected
-        texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
-        here = any(local_port(text) is not None for text in texts if len(text) < 100)
-        return self._connected | self._named | ({ANY_PORT} if here else set())
+        elif (named := local_port(to)) is not None:
+            self._connected.add(port if port is not None else named if ":" in to.strip("[]:") else ANY_PORT)
 
     def _changes(self, node: ast.Call, last: str) -> bool:
         if any(keyword.arg in _BODY and not _is_none(keyword.value) for keyword in node.keywords):
