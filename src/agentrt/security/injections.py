@@ -54,4 +54,6 @@ def rate_text(text: str, written: bool = False) -> Rating | None:
 
 def _holds(pattern: re.Pattern[str], text: str) -> bool:
     """Return whether a pattern matches in `text`. Each search is short: no thread runs while one does."""
+    if len(text) <= PIECE:
+        return pattern.search(text) is not None
     return any(pattern.search(text, max(at - OVERLAP, 0), at + PIECE) for at in range(0, len(text), PIECE))

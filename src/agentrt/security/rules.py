@@ -117,18 +117,13 @@ def _considered(action: ActionEvent, scene: Scene, at_once: bool) -> tuple[Effec
     effects = scene.effects
     if effects is None:
         effects = found_effects(action.arguments, only_reads=scene.only_reads)
-    given = len(bytes(action.arguments)) + sum(len(source.text) for source in effects.sources)
-    if at_once and effects.runs and not _is_plain(effects):
-        raise NotAtOnce
-    return effects, Budget(given, at_once=at_once)
-
-
-def _is_plain(effects: Effects) -> bool:
-    """Return whether the programs are short, and their texts stand for themselves: nothing in them is expanded."""
-    sources = effects.sources
-    if sum(len(source.text) for source in sources) > MAX_PLAIN:
-        return False
-    return not any(source.language == "shell" and _EXPANDS.search(source.text) for source in sources)
+    length = 0
+    for source in effects.sources:
+        length += len(source.text)
+        # a short text that stands for itself is rated at once: nothing in it is expanded
+        if at_once and (length > MAX_PLAIN or (source.language == "shell" and _EXPANDS.search(source.text))):
+            raise NotAtOnce
+    return effects, Budget(len(bytes(action.arguments)) + length, at_once=at_once)
 
 
 def _site(scene: Scene) -> Site:

@@ -46,14 +46,14 @@ class Effects(Given, frozen=True):
     @property
     def files(self) -> tuple[FileText, ...]:
         """The files to be written, with their texts."""
-        return tuple(FileText(one) if isinstance(one, str) else one for one in self.writes)
+        return tuple([FileText(one) if isinstance(one, str) else one for one in self.writes]) if self.writes else ()
 
     @property
     def requests(self) -> tuple[Sent, ...]:
         """The requests that may change something."""
-        return tuple(Sent(one) if isinstance(one, str) else one for one in self.sends)
+        return tuple([Sent(one) if isinstance(one, str) else one for one in self.sends]) if self.sends else ()
 
     @property
     def sources(self) -> tuple[Source, ...]:
         """The programs to be run."""
-        return tuple(Source(one) if isinstance(one, str) else one for one in self.runs)
+        return tuple([Source(one) if isinstance(one, str) else one for one in self.runs]) if self.runs else ()

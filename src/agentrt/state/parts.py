@@ -265,11 +265,14 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     def definition(self, name: str) -> ToolDefinition:
         """Return the definition of a tool; for a tool that the agent does not have, one with only its name."""
-        own = self.prompt.tools if self.prompt is not None else ()
-        offers = (own, *(server.tools for server in self.servers.values()), self.searching)
-        for definition in (tool for offer in offers for tool in offer):
+        for definition in self.prompt.tools if self.prompt is not None else ():
             if definition.name == name:
                 return definition
+        if self.servers:
+            for offer in (*(server.tools for server in self.servers.values()), self.searching):
+                for definition in offer:
+                    if definition.name == name:
+                        return definition
         return ToolDefinition(name=name, description="", parameters=_ANY)
 
     @property
@@ -298,13 +301,15 @@ class State(msgspec.Struct, frozen=True, gc=False):
     @property
     def in_flight(self) -> tuple[str, ...]:
         """The commands that have begun and have no outcome yet."""
-        executions = tuple(p.command for p in self.branch.pending if p.command is not None)
+        pending = self.branch.pending
+        executions = tuple([p.command for p in pending if p.command is not None]) if pending else ()
         return executions if self.branch.call is None else (self.branch.call, *executions)
 
     @property
     def background(self) -> dict[str, Child]:
         """The conversations that work for this one in the background, by id."""
-        return {name: child for name, child in self.ledger.children.items() if child.open and child.background}
+        children = self.ledger.children
+        return {name: child for name, child in children.items() if child.open and child.background} if children else {}
 
     @property
     def at_rest(self) -> bool:
