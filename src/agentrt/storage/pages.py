@@ -85,7 +85,7 @@ def _found(
 
 def read_created(directory: Path) -> ConversationCreated:
     """Return the first event of a conversation; for a thread. Raises `ConversationMissing` or `LogCorrupt`."""
-    path = directory / EVENTS
+    path, durable = directory / EVENTS, 0
     try:
         line = _first_line(path)
         if not whole(line):
