@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -113,6 +113,7 @@ class ToolCall:
         self.calls = InnerCalls(log, parts.tools, tool, action, resumed=command.resumed)
         self._tool, self._command, self._secrets, self._retired = tool, command.id, parts.secrets, parts.retired
         self._action, self._tools = action, parts.tools
+        self._files: ReachedFiles | None = None
         self.left_lost = False
         """Whether the process that the tool holds had ended when the call was over, as its result tells."""
         self.observation_id = new_id()
@@ -124,12 +125,14 @@ class ToolCall:
         self._tail: deque[str] = deque(maxlen=TAIL)
         self._masked = StreamMask(parts.secrets.mask)
 
-    @cached_property
+    @property
     def files(self) -> ReachedFiles:
         """The files; for an action whose files were rated, only at the places that its rating has seen."""
-        files = self._place.files
-        seen = self._log.state.spec.analyzers and self._tools.declares_effects(self._tool)
-        return files.rated(ends_in(self._marks)) if seen else files
+        if self._files is None:
+            files = self._place.files
+            seen = self._log.state.spec.analyzers and self._tools.declares_effects(self._tool)
+            self._files = files.rated(ends_in(self._marks)) if seen else files
+        return self._files
 
     async def previous(self) -> msgspec.Raw | None:
         if any(tool.on_crash is OnCrash.RESUME for tool in self._log.state.tools):  # its code may have made calls
