@@ -238,11 +238,15 @@ async def test_what_was_approved_does_not_run_in_another_shell(tmp_path: Path) -
         assert "[] " + str(tmp_path) in (await results(conversation))[-2]
 
 
+def dies_later(place: Path) -> str:
+    """A command whose shell is killed once there is a file `go`; then there is a file `gone`."""
+    return f"cd /; (while [ ! -e {place}/go ]; do sleep 0.01; done; kill -9 $$; touch {place}/gone) &"
+
+
 @pytest.mark.parametrize("known", [False, True])
 async def test_what_was_approved_does_not_run_after_its_shell_has_died(tmp_path: Path, known: bool) -> None:
     """A job that it left in the background ends the shell while the person thinks; or the model was told before."""
-    dies = "cd /; exit" if known else "cd /; (while [ ! -e go ]; do sleep 0.01; done; kill -9 $$; touch gone) &"
-    dies = dies.replace("go", str(tmp_path / "go")).replace(f"{tmp_path}/gone", str(tmp_path / "gone"))
+    dies = "cd /; exit" if known else dies_later(tmp_path)
     turns = [call("terminal", command=dies), call("terminal", command="pwd"), finish("Done.")]
     runtime = Runtime(tmp_path / "store", client=ScriptedLLM(turns))
     async with runtime, Conversation(CAREFUL, tmp_path, runtime=runtime) as conversation:
@@ -263,6 +267,31 @@ async def test_what_was_approved_does_not_run_after_its_shell_has_died(tmp_path:
         assert str(tmp_path) in (await results(conversation))[1]
         lost = [event async for event in conversation.events() if isinstance(event, ResourceLost)]
         assert len(lost) == (not known)
+
+
+async def test_the_end_of_another_shell_does_not_stand_for_that_of_its_own(tmp_path: Path) -> None:
+    """The model was told that one session has ended: it does not know of the other one."""
+    turns = [
+        call("terminal", command=dies_later(tmp_path), session="one"),
+        call("terminal", command="exit", session="two"),
+        call("terminal", command="pwd", session="one"),
+        finish("Done."),
+    ]
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM(turns))
+    async with runtime, Conversation(CAREFUL, tmp_path, runtime=runtime) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        for _ in range(2):
+            await conversation.confirm()
+            await conversation.run()
+        (tmp_path / "go").touch()
+        await eventually((tmp_path / "gone").exists, "the shell has died")
+        await conversation.confirm()
+        assert (await conversation.run()).status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+        assert [waiting.held for waiting in conversation.pending_confirmation] == ["lost:terminal"]
+        assert len(await results(conversation)) == 2
+        await conversation.confirm()
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED
 
 
 async def test_a_conversation_that_has_ended_gives_its_shell_back(tmp_path: Path) -> None:

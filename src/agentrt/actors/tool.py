@@ -71,8 +71,10 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         with guarded:
             self._executor = self._tools.executor(name)
         self._losable = self._executor if isinstance(self._executor, Losable) else None
-        self._told_lost = 0
-        """The seq of the result that told that the executor's process had ended; later actions know it. 0: it lives."""
+        self._told_lost = dict[tuple[str, ...], int]()
+        """By what calls touch, such as one of several shells: the seq of the result that told that the process had
+        ended. Later actions know it.
+        """
         self._asked_again = set[str]()
         """The ids of actions that were rated and asked again because that process had ended."""
         self._place = ToolPlace(log, parts, name, workspace)
@@ -115,7 +117,10 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             raise
         else:
             appended = await self._log.append(outcome, command=command)
-            self._told_lost = appended.seq if call.left_lost else 0
+            if call.left_lost:
+                self._told_lost[action.resources] = appended.seq
+            elif self._told_lost:
+                self._told_lost.pop(action.resources, None)
         return None
 
     def _cut(self, action: ActionEvent, call: ToolCall, seconds: float) -> Event:
@@ -187,14 +192,17 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
 
     def _loss(self, action: ActionEvent, lost: bool) -> Event | None:
         """Return the event that has a call rated and asked again if its shell or the like has ended since."""
-        known = self._told_lost and action.seq > self._told_lost
-        if not lost or known or action.id in self._asked_again:
+        if not lost or self._is_told(action) or action.id in self._asked_again:
             self._asked_again.discard(action.id)
             return None
         loss = lost_meanwhile(self._log.state, action)
         if loss is not None:
             self._asked_again.add(action.id)
         return loss
+
+    def _is_told(self, action: ActionEvent) -> bool:
+        """Return whether the model knew of the loss when it wrote the call."""
+        return action.seq > self._told_lost.get(action.resources, action.seq)
 
     def _kept(self, action: ActionEvent) -> AbstractAsyncContextManager[None]:
         """Return a context that keeps the files before and after a call that may change them."""

@@ -127,7 +127,7 @@ class Terminal:
     def lost(self, action: TerminalAction) -> bool:
         """Return whether the shell of the session has ended. A call that starts a new one by itself loses nothing."""
         session = self._sessions.get(action.session or MAIN)
-        polls = not action.command or not (action.is_input or action.command.strip())
+        polls = Given(action.command, action.is_input).polls
         return session is not None and not action.reset and session.lost(polls)
 
     async def at_work(self) -> bool:
