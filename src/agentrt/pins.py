@@ -59,17 +59,18 @@ def pins_of(command: str, workspace: str, cwd: str = "") -> Iterator[tuple[str, 
 
 
 def pins_of_program(
-    command: str, args: Sequence[str], workspace: str, cwd: str = "", path: str = os.defpath
+    command: str, args: Sequence[str], workspace: str, cwd: str = "", path: str | None = None, *, data: bool = False
 ) -> Iterator[tuple[str, str]]:
     """Yield the files of a workspace that are run by a command which is started in it, each with its digest: programs,
-    scripts, modules and packages, but not data. A file that does not exist yet, and would be run if it did, has the
-    digest `ABSENT`. `path` is the command's `PATH`.
+    scripts, modules and packages, and with `data` also the other files that it names. A file that does not exist yet,
+    and would be run if it did, has the digest `ABSENT`. `path` is the command's `PATH`; None: that of this process.
     """
     root = os.path.normpath(workspace)
     start = os.path.normpath(os.path.join(root, cwd))
+    path = os.environ.get("PATH", os.defpath) if path is None else path
     yielded = set[str]()
     for name, digest in pins_of(shlex.join((command, *args)), root, cwd):
-        if _is_program(os.path.join(root, name)):
+        if data or _is_program(os.path.join(root, name)):
             yielded.add(name)
             yield name, digest
     words = [word for arg in (command, *args) for word in (_words(arg) if any(map(str.isspace, arg)) else [arg])]
@@ -110,8 +111,8 @@ def _interpreted(words: Sequence[str], start: str) -> Iterator[str]:
     for at, word in enumerate(words):
         if _INTERPRETER.fullmatch(os.path.basename(word)):
             after = takewhile(lambda one: one[:2] not in ("-m", "-c"), words[at + 1 :])
-            operands = (one for one in after if not one.startswith("-") and one not in _SUBCOMMANDS)
-            yield from (place for one in islice(operands, 1) if os.path.isfile(place := os.path.join(start, one)))
+            first = (os.path.join(start, operand) for operand in _first_operand(after))
+            yield from filter(os.path.isfile, first)
 
 
 def _of_runners(words: Sequence[str], start: str) -> Iterator[str]:
@@ -119,12 +120,16 @@ def _of_runners(words: Sequence[str], start: str) -> Iterator[str]:
     for at, word in enumerate(map(os.path.basename, words)):
         if word in _RUNNERS:
             yield os.path.join(start, "package.json")
-            names = (one for one in words[at + 1 :] if not one.startswith("-") and one not in _SUBCOMMANDS)
-            for name in islice(names, 1):
+            for name in _first_operand(words[at + 1 :]):
                 place = os.path.join(start, "node_modules", ".bin", name.rpartition("/")[2].partition("@")[0])
                 yield from dict.fromkeys((place, os.path.realpath(place)))
         elif word == "make":
             yield from (os.path.join(start, name) for name in _MAKEFILES)
+
+
+def _first_operand(words: Iterable[str]) -> Iterator[str]:
+    """Yield the first word that is no option and no subcommand, if there is one."""
+    yield from islice((word for word in words if not word.startswith("-") and word not in _SUBCOMMANDS), 1)
 
 
 def _scripts(args: Sequence[str], start: str) -> Iterator[str]:

@@ -86,8 +86,8 @@ def _pinned(server: MCPServer, workspace: str) -> MCPServer:
     if server.way != "stdio":
         return server
     cwd = os.path.join(os.getcwd(), server.cwd) if server.shared else server.cwd
-    path = server.env.get("PATH", os.environ.get("PATH", os.defpath))
-    return replace(server, pinned=tuple(pins_of_program(server.command, server.args, workspace, cwd, path)))
+    pins = pins_of_program(server.command, server.args, workspace, cwd, server.env.get("PATH"))
+    return replace(server, pinned=tuple(pins))
 
 
 def started_safely(server: MCPServer) -> MCPServer:

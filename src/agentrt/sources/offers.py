@@ -4,8 +4,6 @@ agreed. All functions are for a thread: they block.
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
@@ -52,10 +50,10 @@ def _of_servers(name: str, servers: Mapping[str, MCPServer], path: str, workspac
 
 def _pins(server: MCPServer, workspace: str) -> tuple[tuple[str, str], ...]:
     """Return the pins of all files of the workspace that a server's command names, and of those that it would run."""
-    named = pins_of(shlex.join((server.command, *server.args)), workspace, server.cwd)
-    path = server.env.get("PATH", os.environ.get("PATH", os.defpath))
-    run = pins_of_program(server.command, server.args, workspace, server.cwd, path) if server.command else ()
-    return tuple(dict((*named, *run)).items())
+    if not server.command:
+        return ()
+    path = server.env.get("PATH")
+    return tuple(pins_of_program(server.command, server.args, workspace, server.cwd, path, data=True))
 
 
 def _of_commands(skill: Skill, named: tuple[str, ...], workspace: str) -> Offer:
