@@ -1,12 +1,12 @@
 """Damage of a whole log: events that its memo knows and that it lacks, and content that is no log.
 
-A reader has no lock, so it asks `memos.known_seq` before it reads the log: its writer may append events meanwhile, and
+A reader has no lock, so `memos.known_seq` is asked before the log is read: its writer may append events meanwhile, and
 tell them in the memo.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,22 +14,25 @@ from ..errors import ConversationMissing, LogCorrupt, LogError
 from ..events import ConversationCreated, DurabilityChanged, Event
 from ..specs import Durability
 from .framing import scan
-from .memos import MEMO
+from .memos import MEMO, known_seq
 from .reading import EVENTS, Part, read_log
 
 _START = b'{"i":1,"n":'
 
 
-def check_end(directory: Path, parts: Sequence[Part], durable: int) -> None:
-    """Check a log that was read to its end, when event `durable` was known to be durable; for a thread.
+def read_whole_log(directory: Path, replay: Callable[[Event], None], *, outlines: bool = False) -> list[Part]:
+    """Do the same as `read_log` to the end of a log, and check that this is its end; for a thread.
 
-    Raises `LogCorrupt` if it lacks events that were durable, or never was a log.
+    Raises also `LogCorrupt` if it lacks events that were durable, or never was a log.
     """
+    durable = known_seq(directory)
+    parts = read_log(directory, replay, outlines=outlines)
     last, own = parts[-1].last, parts[-1]
     if not last and isinstance(error := error_of_empty(directory, durable), LogCorrupt):
         raise error
     if (lack := lost_after(directory, last, durable)) is not None:
         raise LogCorrupt(own.path, len(own.ends) + 1, lack, last, repairable=bool(own.ends))
+    return parts
 
 
 def lost_after(directory: Path, last: int, durable: int) -> str | None:

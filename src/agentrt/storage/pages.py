@@ -17,7 +17,7 @@ from ..errors import ConversationMissing, LogCorrupt
 from ..events import ConversationCreated, Event
 from ..state import State, apply
 from ..storing import SCANNED, Page, Tally, Wanted
-from .damage import check_end, error_of_empty
+from .damage import error_of_empty, read_whole_log
 from .framing import cut, whole
 from .lineage import is_deleted
 from .memos import known_seq, read_memo
@@ -71,11 +71,10 @@ def _found(
             state, parts = found
             recall(state)
             read_on(parts[-1], replay, outlines=True, upto=at)
+        elif at is None:
+            parts = read_whole_log(directory, replay, outlines=True)
         else:
-            durable = known_seq(directory) if at is None else None
             parts = read_log(directory, replay, outlines=True, upto=at)
-            if durable is not None:
-                check_end(directory, parts, durable)
     except FileNotFoundError as error:
         raise ConversationMissing(directory.name) from error
     if not parts[-1].ends and at is None:

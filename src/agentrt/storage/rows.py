@@ -18,9 +18,9 @@ from ..listing import DAMAGED, Filter, Row, from_micros
 from ..specs.content import plain
 from ..specs.llm import named
 from ..state import State, apply
-from .damage import check_end
+from .damage import read_whole_log
 from .lineage import DELETED
-from .memos import MEMO, known_seq
+from .memos import MEMO
 from .reading import EVENTS, read_log
 
 TITLE = 200
@@ -99,8 +99,7 @@ def read_row(directory: Path, updated: datetime, size: int) -> Row:
 
     damaged = True
     with suppress(LogError, OSError):
-        durable = known_seq(directory)
-        check_end(directory, read_log(directory, replay, outlines=True), durable)
+        read_whole_log(directory, replay, outlines=True)
         damaged = False
     if damaged and state.created is None:
         return Row(id=directory.name, updated=updated, bytes=size)

@@ -28,13 +28,13 @@ from ..snapshot import snapshot
 from ..specs import Durability
 from ..state import State
 from .catalogue import Catalogue
-from .damage import check_end
+from .damage import read_whole_log
 from .disk import Disk, keep_private, make_directories, write_probe
 from .history import FileHistory, FileListing
 from .journal import FileJournal, Rest, clear, kept, settle
 from .lineage import adopt, delete, is_deleted
 from .locks import Locks
-from .memos import known_seq, read_memo, write_memo
+from .memos import read_memo, write_memo
 from .names import checked_id
 from .reading import EVENTS, Part, read_log, read_on
 from .shelf import FileShelf
@@ -361,9 +361,7 @@ def _read(directory: Path, replay: Callable[[Event], None], recall: Callable[[St
             return parts
         read_on(parts[-1], replay, outlines=True)
     else:
-        durable = known_seq(directory)
-        parts = read_log(directory, replay, outlines=True)
-        check_end(directory, parts, durable)
+        parts = read_whole_log(directory, replay, outlines=True)
     if not parts[-1].ends:
         raise ConversationMissing(directory.name)
     settle(path, parts[-1].ends[-1])
@@ -381,10 +379,10 @@ def read_conversation(directory: Path, upto: int | None = None) -> list[Event]:
     """
     events: list[Event] = []
     try:
-        durable = known_seq(directory) if upto is None else None
-        parts = read_log(directory, events.append, upto=upto)
-        if durable is not None:
-            check_end(directory, parts, durable)
+        if upto is None:
+            read_whole_log(directory, events.append)
+        else:
+            read_log(directory, events.append, upto=upto)
     except FileNotFoundError as error:
         raise ConversationMissing(directory.name) from error
     return events
