@@ -31,7 +31,7 @@ from .paths import Site, Zone, persists, place
 from .program_table import rate_by_table
 from .python_code import rate_python
 from .rating import Rating
-from .request_rules import SENDERS, rate_sent, sent_ports
+from .request_rules import note_sent, sent_ports
 from .shell_scope import Scope
 from .shell_text import ANY, DATA, FACT, FETCHED, SECRET, without_marks
 from .shell_walk import UNREADABLE_SOURCE, Walk
@@ -176,10 +176,7 @@ def _rate(walk: Walk, call: Call, scope: Scope) -> str | None:
         walk.add(high("runs what it fetches", ("network",), ("web",)))
     if call.name == "pytest":
         tested(walk, call, scope)
-    if call.name in SENDERS:
-        for port in sent_ports(call):
-            walk.ports.add(port)
-            walk.add(*rate_sent(port, call.where))
+    note_sent(walk, sent_ports(call), call.where)
     if not stays_here(call):
         walk.add(*rate_by_table(call))
     walk.add(*rate_network(call), *rate_packages(call), *rate_unread(call), *rate_own(call))

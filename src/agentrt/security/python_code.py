@@ -31,7 +31,7 @@ from .python_names import (
 )
 from .python_requests import Requests
 from .python_values import Values
-from .request_rules import rate_sent
+from .request_rules import note_sent
 from .shell_scope import Scope
 from .shell_text import ANY, DECODED, FACT, FETCHED, settled
 from .task_rules import keep
@@ -146,9 +146,7 @@ class _Reader:
                     self._environment(node)
         if self._network:
             self._sends()
-        for port in self._requests.ports(nodes, self._network):
-            self._walk.ports.add(port)
-            self._walk.add(*rate_sent(port, self._walk.where))
+        note_sent(self._walk, self._requests.ports(nodes, self._network), self._walk.where)
         if "agentrt" in self._values.modules:
             self._walk.add(USES_LIBRARY)
         for module in sorted(self._values.modules - sys.stdlib_module_names):

@@ -10,7 +10,7 @@ from .network_rules import host
 from .python_names import NETWORK
 from .python_receivers import Receivers
 from .python_values import Values
-from .request_rules import ANY_PORT, SAFE, local_port
+from .request_rules import ANY_PORT, changing, local_port, port_number
 from .shell_text import settled
 
 _VERBS = frozenset({"post", "put", "patch", "delete"})
@@ -128,11 +128,8 @@ class Requests:
         if last in ("urlopen", "Request", "open"):
             given = self._argument(node, 1, "data")
             method = next((keyword.value for keyword in node.keywords if keyword.arg == "method"), None)
-            return not (given is None or _is_none(given)) or (method is not None and self._is_changing(method))
-        return last in _METHOD_FIRST and self._is_changing(self._argument(node, 0, "method"))
-
-    def _is_changing(self, method: ast.expr | None) -> bool:
-        return self._fold(method).upper() not in SAFE
+            return not (given is None or _is_none(given)) or (method is not None and changing([self._fold(method)]))
+        return last in _METHOD_FIRST and changing([self._fold(self._argument(node, 0, "method"))])
 
     def _argument(self, node: ast.Call, place: int, name: str) -> ast.expr | None:
         if len(node.args) > place:
@@ -148,7 +145,7 @@ class Requests:
                 texts += self._values.lists[each.id]
             else:
                 texts += map(self._fold, each.elts if isinstance(each, (ast.Tuple, ast.List)) else [each])
-        port = next((int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) < 6), None)
+        port = next((port for text in texts if (port := port_number(text)) is not None), None)
         hosts = [text for text in texts if not text.isdecimal()]
         return next((text for text in hosts if local_port(text) is not None), hosts[0] if hosts else ""), port
 

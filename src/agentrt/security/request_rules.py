@@ -8,8 +8,9 @@ A process of the same conversation may be asked anything. Which ports its proces
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from .calls import Call, Options, options
@@ -18,6 +19,9 @@ from .network_rules import host, rate_destination
 from .paths import Site
 from .rating import Rating
 from .verdicts import high, unknown
+
+if TYPE_CHECKING:
+    from .shell_walk import Walk
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """Methods that change nothing (RFC 9110, section 9.2.1)."""
@@ -40,7 +44,17 @@ def local_port(text: str) -> int | None:
     scheme, port = (match[1] or "", match[2]) if match else ("", None)
     if port is None or port == "":
         return _PORTS.get(scheme.lower(), ANY_PORT)
-    return int(port) if port.isascii() and port.isdecimal() and len(port) < 6 else ANY_PORT
+    return ANY_PORT if (number := port_number(port)) is None else number
+
+
+def port_number(text: str) -> int | None:
+    """Return the port that a text of digits is; None for other texts."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None
+
+
+def changing(methods: Iterable[str]) -> bool:
+    """Return whether one of some methods may change something."""
+    return any(method.upper() not in SAFE for method in methods)
 
 
 def rate_sent(port: int | None, where: Site) -> Iterator[Rating]:
@@ -51,6 +65,13 @@ def rate_sent(port: int | None, where: Site) -> Iterator[Rating]:
         yield unknown("sends a request to a port of this machine that is not known", ("outside",))
     else:
         yield high(f"sends to port {port} of this machine, where nothing of this conversation listens", ("outside",))
+
+
+def note_sent(walk: Walk, ports: Iterable[int], where: Site) -> None:
+    """Rate requests that may change something, to ports of this machine, and have the walk know the ports."""
+    for port in ports:
+        walk.ports.add(port)
+        walk.add(*rate_sent(port, where))
 
 
 def sent_ports(call: Call) -> frozenset[int]:
@@ -73,7 +94,7 @@ def _curl(call: Call) -> Iterator[str]:
     body = read.has("F", "form", "form-string", "T", "upload-file", "json")
     data = ("d", "data", "data-ascii", "data-binary", "data-raw", "data-urlencode", "expand-data")
     body = body or (read.has(*data) and not read.has("G", "get"))
-    changes = any(method.upper() not in SAFE for method in read.all("X", "request"))
+    changes = changing(read.all("X", "request"))
     changes = changes or any(map(_OVERRIDES.match, read.all("H", "header"))) or read.has("Q", "quote")
     if not (body or changes):
         return
@@ -112,7 +133,7 @@ def _proxies(call: Call) -> Iterator[str]:
 
 def _wget(call: Call) -> Iterator[str]:
     read = options(call.words, WGET_VALUED, WGET_LONG)
-    changes = any(method.upper() not in SAFE for method in read.all("method"))
+    changes = changing(read.all("method"))
     changes = changes or any(map(_OVERRIDES.match, read.all("header")))
     if changes or read.has("post-data", "post-file", "body-data", "body-file"):
         yield from read.operands
@@ -144,7 +165,7 @@ def _httpie(call: Call) -> Iterator[str]:
         return
     url, *items = operands
     body = read.has("raw", "f", "form", "multipart") or call.stdin is not None or any(map(_ITEM.match, items))
-    if (method.upper() not in SAFE) if method else body:
+    if changing([method]) if method else body:
         yield f"localhost{url}" if url.startswith((":", "/")) else url
     elif body or any(map(_OVERRIDES.match, items)):
         yield url
@@ -164,7 +185,7 @@ def _curlie(call: Call) -> Iterator[str]:
 def _lwp(call: Call) -> Iterator[str]:
     read = options(call.words, "mbtipcCHoj", ("method", "data", "json", "content", "headers", "files"))
     methods = read.all("m", "method") or (("POST",) if read.has("j", "json", "data", "content", "files") else ("GET",))
-    if any(method.upper() not in SAFE for method in methods) or call.name == "POST":
+    if changing(methods) or call.name == "POST":
         yield from read.operands
 
 

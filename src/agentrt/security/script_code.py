@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .calls import JAVASCRIPT, Call
 from .paths import secret
-from .request_rules import rate_sent
+from .request_rules import note_sent
 from .script_requests import script_ports
 from .shell_scope import Scope
 from .shell_text import DATA, DECODED, FETCHED, decode_ansi, settled
@@ -187,9 +187,7 @@ def _ticked(code: str) -> Iterator[str]:
 
 
 def _rate_network(walk: Walk, code: str) -> None:
-    for port in script_ports(code):
-        walk.ports.add(port)
-        walk.add(*rate_sent(port, walk.where))
+    note_sent(walk, script_ports(code), walk.where)
     if not _NETWORK.search(code):
         return
     if _SHELL.search(code) or re.search(r"\bspawn|\bexec\b|dup2|\|&", code):
