@@ -217,7 +217,7 @@ async def results(conversation: Conversation) -> list[str]:
 
 async def test_who_waits_for_a_person_keeps_the_shell(tmp_path: Path) -> None:
     async with waiting_with_a_shell(tmp_path) as (conversation, host):
-        await host.tire(0.0, 0.0, short=False)
+        await host.rest_if_due(0.0, 0.0, short=False)
         assert host.group is not None
         await conversation.confirm()
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
@@ -227,7 +227,7 @@ async def test_who_waits_for_a_person_keeps_the_shell(tmp_path: Path) -> None:
 async def test_what_was_approved_does_not_run_in_another_shell(tmp_path: Path) -> None:
     """Memory is short, so the shell had to go: the person is asked again, and told why."""
     async with waiting_with_a_shell(tmp_path) as (conversation, host):
-        await host.tire(0.0, 0.0, short=True)
+        await host.rest_if_due(0.0, 0.0, short=True)
         assert host.group is None
         await conversation.confirm()
         assert (await conversation.run()).status is ExecutionStatus.WAITING_FOR_CONFIRMATION
@@ -301,7 +301,7 @@ async def test_a_conversation_that_has_ended_gives_its_shell_back(tmp_path: Path
         await conversation.send_message("go")
         await conversation.run()
         (host,) = runtime.hosts
-        await host.tire(600.0, 600.0, short=False)
+        await host.rest_if_due(600.0, 600.0, short=False)
         assert host.group is not None
         seen = anyio.Event()
 
@@ -312,15 +312,15 @@ async def test_a_conversation_that_has_ended_gives_its_shell_back(tmp_path: Path
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(follow)
             await seen.wait()
-            await host.tire(600.0, 0.0, short=False)
+            await host.rest_if_due(600.0, 0.0, short=False)
             assert host.group is not None, "somebody looks at it"
             tasks.cancel_scope.cancel()
-        await host.tire(600.0, 0.0, short=False)
+        await host.rest_if_due(600.0, 0.0, short=False)
         assert host.group is None
         await conversation.send_message("once more")
         await conversation.run()
         assert [e.tool_name async for e in conversation.events() if isinstance(e, ResourceLost)] == ["terminal"]
-        await host.tire(600.0, 0.0, short=False)
+        await host.rest_if_due(600.0, 0.0, short=False)
         assert host.group is not None, "it holds nothing"
 
 

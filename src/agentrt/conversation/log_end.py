@@ -9,7 +9,7 @@ from typing import NoReturn
 import anyio
 
 from ..actors.feed import Until, never
-from ..codec import Line, decode
+from ..codec import Line, decode, decode_envelope
 from ..controls import AnyControl, Fork, Reply
 from ..deltas import Delta
 from ..errors import LogLocked
@@ -127,7 +127,7 @@ class LogEnd:
             while after < self._state.seq:
                 for data in await self.page_json(after, PAGE):
                     after += 1
-                    yield Line(after, decode(data).id, data)
+                    yield Line(after, decode_envelope(data).id, data)
             if until(self._state) or await self._is_ours():
                 return
             await anyio.sleep(POLL_SECONDS)

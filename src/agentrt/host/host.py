@@ -196,12 +196,12 @@ class Host:
             await self._end(asleep=True)
         return True
 
-    async def tire(self, idle: float, ended: float, *, short: bool) -> None:
+    async def rest_if_due(self, idle: float, ended: float, *, short: bool) -> None:
         """Let the conversation sleep if it was not used for `idle` seconds.
 
-        If it holds a shell, kernel, browser or the like: one that has ended and that nobody follows sleeps after
-        `ended` seconds; one that waits for a person stays awake, unless memory is `short`, since what the person
-        approves would not be there any more.
+        If it holds a shell, kernel, browser or the like: it sleeps after `ended` seconds if it has ended and nobody
+        follows it; it stays awake if it waits for a person, unless memory is `short`, since an approved action should
+        find its shell.
         """
         if self._group is not None and ((state := self._group.feed.state).background or held_resources(state)):
             if state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION and not short:

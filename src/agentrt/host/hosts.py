@@ -186,7 +186,7 @@ class Hosts:
             short = memory_is_short()
             for host in self:
                 try:
-                    await host.tire(idle, ENDED_SECONDS, short=short)
+                    await host.rest_if_due(idle, ENDED_SECONDS, short=short)
                 except Exception:  # one conversation must not keep the others awake
                     _log.exception("conversation %s could not be let sleep", host.name)
 

@@ -113,7 +113,12 @@ class Connection:
     @property
     def session(self) -> int:
         """The number of its session; 0: there is none now, or its transport has ended."""
-        return self.standing.session if self._client is not None and not self._gone.is_set() else 0
+        return self.standing.session if self._live is not None else 0
+
+    @property
+    def _live(self) -> Client | None:
+        """The client, unless its transport has ended."""
+        return None if self._gone.is_set() else self._client
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -211,7 +216,7 @@ class Connection:
         name = caller.server or self.name
         self.answers.begin(call)
         try:
-            client = self._client if not self._gone.is_set() and self._client is not None else await self._reached(name)
+            client = self._live or await self._reached(name)
             ended = self._ended
             with call.limit:
                 call.count()
@@ -253,8 +258,7 @@ class Connection:
         tries = self._tries
         with anyio.move_on_after(self.server.connect_timeout):
             async for standing in self.changes():
-                there = standing.ready and self._client is not None and not self._gone.is_set()
-                if there or (standing.problem and self._tries > tries):
+                if (standing.ready and self._live is not None) or (standing.problem and self._tries > tries):
                     break
         return self.standing
 
@@ -271,8 +275,9 @@ class Connection:
                     self._client, self._gone = client, transport.ended
                     protocol = str(client.protocol_version or "")
                     self._sessions += 1
-                    state = transport.has_session
-                    self._stand(Standing(found, protocol=protocol, has_session=state, session=self._sessions))
+                    self._stand(
+                        Standing(found, protocol=protocol, has_session=transport.has_session, session=self._sessions)
+                    )
                     end.idle = await self._follow(client, transport.ended)
             if connecting.cancelled_caught:
                 end.problem = f"it did not answer within {self.server.connect_timeout:g} s"

@@ -98,11 +98,6 @@ def search_path() -> str:
     return _programs.search_path()
 
 
-def is_below(path: str, workspace: str) -> bool:
-    """Return whether a path, or the place where it leads, is in a workspace. For a thread."""
-    return _is_below(path, _names_of(workspace))
-
-
 def _path() -> str:
     return os.environ.get("PATH", os.defpath)
 
@@ -117,11 +112,12 @@ def _names_of(place: str) -> set[str]:
 
 
 def _is_below(path: str, workspaces: Set[str]) -> bool:
+    """Return whether a path, or the place where it leads, is in one of the workspaces."""
     return any(_is_within(place, workspaces) for place in _names_of(path))
 
 
 def _is_within(place: str, workspaces: Set[str]) -> bool:
-    """Return whether a place is in one of the workspaces. One that is above the system does not hold the system."""
+    """Return whether a place is in one of the workspaces. A workspace above the system does not hold the system."""
     above = PurePosixPath(place)
     return any(str(path) in workspaces and not _skips(str(path), place) for path in (above, *above.parents))
 

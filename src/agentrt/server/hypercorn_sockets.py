@@ -1,6 +1,6 @@
 """`adapt`: gives a Hypercorn WebSocket a `Wire`, no compression, and limits. Hypercorn has no settings for this.
 
-This is the only module that uses Hypercorn's internal objects, those of the versions that `pyproject.toml` allows. If
+This uses Hypercorn's internal objects, those of the versions that `pyproject.toml` allows, as `connections` does. If
 they are not as expected, or another server is used, the socket is served through ASGI: slower, and compressed if its
 client asks for that.
 """
