@@ -52,7 +52,7 @@ _GOES = re.compile(r"\b(?:cd|pushd|popd|eval|source)\b|(?:^|[\s;&|({])\.\s")
 
 
 class _Waiting(msgspec.Struct):
-    """What is known of an action before the one that is rated: each is examined once, not once for each after it."""
+    """An action before the one that is rated, and what is known of it, so that it is examined only once."""
 
     action: ActionEvent
     goes: bool | None = None

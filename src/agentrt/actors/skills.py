@@ -136,8 +136,8 @@ def _named(state: State, name: str) -> Skill | None:
 
 
 async def _refusal(skill: Skill, named: Sequence[str], state: State) -> str:
-    """Return why the commands in a skill's text are not run; "" if they may be. Nobody has to agree to those of a skill
-    of the user or of the program.
+    """Return why the commands in a skill's text are not run; "" if they may be. The commands in a skill of the user or
+    of the program need no agreement.
     """
     if not skill.is_foreign:
         return ""
