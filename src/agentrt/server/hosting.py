@@ -21,7 +21,6 @@ from ..events import DIED_REASON, PauseEvent
 from ..ids import new_id
 from ..listing import CRASHED, Filter, Mark, Row
 from ..runtime import Runtime
-from ..sandboxes.installed import keep_out
 from ..specs import Agent, AnyLLM
 from ..state import State, seq_of
 from .permissions import check, looks_at_agent, of_control, of_creation, of_fork
@@ -29,7 +28,7 @@ from .principals import Principal, Scope
 from .readiness import stopping
 from .schemas import COUNT
 from .settings import ServerSettings
-from .workspaces import new_workspace
+from .workspaces import keep_all_out, new_workspace
 
 RESUMED_AT_ONCE = 16
 """Maximum number of conversations that are opened at once at the start."""
@@ -101,8 +100,7 @@ class Hosting:
         self._opening: dict[str, anyio.Lock] = {}
 
     async def __aenter__(self) -> Hosting:
-        for root in self.settings.workspaces:
-            await anyio.to_thread.run_sync(keep_out, str(root))
+        await keep_all_out(self.settings.workspaces)
         self._tasks = await anyio.create_task_group().__aenter__()
         self._tasks.start_soon(self._forget)
         return self

@@ -1,4 +1,4 @@
-"""The directory in which a new conversation of a server works, below the server's workspaces."""
+"""The workspaces of a server: directories below which its conversations work, each in one of its own or a given one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ import anyio
 import anyio.to_thread
 
 from ..errors import ConfigurationError, WorkspaceError
+from ..sandboxes.installed import keep_out
+
+
+async def keep_all_out(roots: Sequence[Path]) -> None:
+    """Never start a program of this process's own from below the workspaces of the server."""
+    for root in roots:
+        await anyio.to_thread.run_sync(keep_out, str(root))
 
 
 @asynccontextmanager
