@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,19 @@ def damage(path: Path, *lines: int) -> list[bytes]:
     changed = [bytes([line[0], line[1] ^ 1]) + line[2:] if n in lines else line for n, line in enumerate(records, 1)]
     path.write_bytes(b"".join(changed))
     return records
+
+
+def log_with(root: Path, content: bytes) -> Path:
+    """A log that no store has written."""
+    path = root / "conversations" / "c" / "events.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    return path
+
+
+def readings(store: FileStore) -> tuple[Awaitable[object], ...]:
+    """All ways to begin to read it."""
+    return store.history("c").created(), store.history("c").state(), store.open("c", print)
 
 
 def shown(gaps: tuple[Gap, ...]) -> list[tuple[int, int | None]]:
@@ -136,11 +150,9 @@ def test_a_gap_is_exactly_what_is_damaged(tmp_path: Path, lines: set[int]) -> No
     "garbage", [b"x", b"garbage\n" * 100, bytes(range(256)), b'{"i":2,"n":2', b"\x7fELF" + bytes(99)]
 )
 async def test_a_garbage_log_is_damage_and_no_missing_conversation(tmp_path: Path, garbage: bytes) -> None:
-    path = tmp_path / "conversations" / "c" / "events.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(garbage)
+    path = log_with(tmp_path, garbage)
     async with FileStore(tmp_path) as store:
-        for attempt in (store.history("c").created(), store.history("c").state(), store.open("c", print)):
+        for attempt in readings(store):
             with pytest.raises(LogCorrupt, match="does not begin as a log does"):
                 await attempt
     assert verify(path.parent).damage is not None
@@ -149,11 +161,9 @@ async def test_a_garbage_log_is_damage_and_no_missing_conversation(tmp_path: Pat
 
 @pytest.mark.parametrize("left", [b"", b"{", b'{"i":1,"n":2,"durable":0,"ty', bytes(700), bytes(512) + b'"seq":1'])
 async def test_what_an_interrupted_creation_left_is_no_conversation(tmp_path: Path, left: bytes) -> None:
-    path = tmp_path / "conversations" / "c" / "events.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(left)
+    log_with(tmp_path, left)
     async with FileStore(tmp_path) as store:
-        for attempt in (store.history("c").created(), store.history("c").state(), store.open("c", print)):
+        for attempt in readings(store):
             with pytest.raises(ConversationMissing):
                 await attempt
         assert (Catalogue(tmp_path).page(), Catalogue(tmp_path).count(Filter())) == ([], 0), "nor is it listed"
