@@ -112,6 +112,25 @@ async def test_a_rule_is_added_and_taken_back(tmp_path: Path) -> None:
         assert tab.problems == []
 
 
+async def test_a_rule_is_removed_while_others_change(tmp_path: Path) -> None:
+    async with console(tmp_path, [RISKY, finish("Done.")]) as server:
+        tab, other = await server.tab(), await server.tab()
+        await tab.begin("Publish")
+        await tab.stands("Needs approval")
+        rules = await tab.settings("Rules")
+        await rules.get_by_label("Tool").fill("browse*")
+        await rules.get_by_role("button", name="Add").click()
+        await rules.get_by_role("button", name="Remove allow browse*").click()
+        await expect(rules.get_by_role("button", name="Really remove allow browse*")).to_be_visible()
+        await other.page.goto(tab.page.url)
+        elsewhere = await other.settings("Rules")
+        await elsewhere.get_by_label("Tool").fill("grep")
+        await elsewhere.get_by_role("button", name="Add").click()
+        await expect(rules.get_by_role("listitem")).to_have_count(2)
+        await rules.get_by_role("button", name="Really remove allow browse*").click()
+        await expect(rules.get_by_role("listitem")).to_contain_text(["grep"])
+
+
 async def test_a_goal_is_set_and_removed(tmp_path: Path) -> None:
     async with console(tmp_path, [finish("Done.")]) as server:
         tab = await server.tab()

@@ -24,7 +24,7 @@ const ORIGINS: Record<Origin | "agent", string> = { agent: "agent setting", sess
 export function Rules(props: SectionProps) {
   const saving = useSaving(props);
   const removing = useSaving(props);
-  const [sure, setSure] = useState<PermissionRule | null>(null);
+  const [sure, setSure] = useState("");
   const [draft, setDraft] = useState(EMPTY);
   const found = props.configured.found;
   const own = found?.agent?.rules ?? [];
@@ -37,9 +37,10 @@ export function Rules(props: SectionProps) {
     const rule: PermissionRule = { verdict, tool: tool.trim() || "*", pattern: pattern.trim() || "*", argument: argument.trim() };
     if (await saving.control([{ type: "rule", rule, scope }], "Rule added")) setDraft({ ...EMPTY, verdict });
   };
-  const remove = async ({ rule, origin }: Shown): Promise<void> => {
-    if (sure !== rule) return setSure(rule);
-    setSure(null);
+  const remove = async (shown: Shown): Promise<void> => {
+    if (sure !== keyOf(shown)) return setSure(keyOf(shown));
+    setSure("");
+    const { rule, origin } = shown;
     const wanted: Control =
       origin === "agent"
         ? { type: "configure", changes: { rules: own.filter((one) => one !== rule) } }
@@ -51,19 +52,23 @@ export function Rules(props: SectionProps) {
       <p class="quiet">Deny rules take precedence over ask rules, and ask rules over allow rules.</p>
       {rules.length === 0 ? <p class="hint">No rules: the approval settings decide.</p> : null}
       <ul class="settings-list">
-        {rules.map(({ rule, origin }) => (
-          <li key={`${origin} ${JSON.stringify(rule)}`}>
-            <span class={`badge verdict-${rule.verdict}`}>{rule.verdict}</span>
-            <code>{clean(`${rule.tool ?? "*"} ${rule.argument ? `${rule.argument}=` : ""}${rule.pattern ?? "*"}`)}</code>
-            <span class="quiet">{ORIGINS[origin]}</span>
-            {mayRemove(rule, origin) ? (
-              <button type="button" class="button" disabled={removing.busy} onBlur={() => setSure(null)} onClick={() => void remove({ rule, origin })}>
-                {sure === rule ? "Really remove" : "Remove"}
-                <span class="unseen"> {clean(`${rule.verdict} ${rule.tool ?? "*"} ${rule.pattern ?? "*"}`)}</span>
-              </button>
-            ) : null}
-          </li>
-        ))}
+        {rules.map((shown) => {
+          const { rule, origin } = shown;
+          const key = keyOf(shown);
+          return (
+            <li key={key}>
+              <span class={`badge verdict-${rule.verdict}`}>{rule.verdict}</span>
+              <code>{clean(`${rule.tool ?? "*"} ${rule.argument ? `${rule.argument}=` : ""}${rule.pattern ?? "*"}`)}</code>
+              <span class="quiet">{ORIGINS[origin]}</span>
+              {mayRemove(rule, origin) ? (
+                <button type="button" class="button" disabled={removing.busy} onBlur={() => setSure("")} onClick={() => void remove(shown)}>
+                  {sure === key ? "Really remove" : "Remove"}
+                  <span class="unseen"> {clean(`${rule.verdict} ${rule.tool ?? "*"} ${rule.pattern ?? "*"}`)}</span>
+                </button>
+              ) : null}
+            </li>
+          );
+        })}
       </ul>
       <Said saving={removing} />
       <Form title="Add a rule" needs="rule" saving={saving} action="Add" ready={draft.tool.trim() + draft.pattern.trim() !== ""} onSubmit={() => void save()}>
@@ -105,6 +110,9 @@ export function Rules(props: SectionProps) {
     </>
   );
 }
+
+/** What a rule is known by: each time the settings are read again, it is another object. */
+const keyOf = ({ rule, origin }: Shown): string => `${origin} ${JSON.stringify(rule)}`;
 
 /** A rule that asks or denies is removed where it was added: a project rule by an admin, since it applies to all conversations there. */
 function mayRemove(rule: PermissionRule, origin: Shown["origin"]): boolean {
