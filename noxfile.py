@@ -133,14 +133,14 @@ def proofs(session: nox.Session) -> None:
     cores, found = str(len(os.sched_getaffinity(0))), [0, 5]  # 5: the arguments name none of these
     by_file = ("--dist", "loadfile", "--no-loadscope-reorder")  # in the order of tests/conftest.py
     session.run(
-        *("pytest", "-m", "proof and not timed", "-n", cores, *by_file, *session.posargs),
+        *("pytest", "-m", "long and not timed", "-n", cores, *by_file, *session.posargs),
         success_codes=found,
     )
     session.run(
-        *("pytest", "-m", "hypothesis and not proof", "--hypothesis-profile=thorough", "-n", cores, *session.posargs),
+        *("pytest", "-m", "hypothesis and not long", "--hypothesis-profile=thorough", "-n", cores, *session.posargs),
         success_codes=found,
     )
-    session.run("pytest", "-m", "proof and timed", *session.posargs, success_codes=found)
+    session.run("pytest", "-m", "long and timed", *session.posargs, success_codes=found)
 
 
 @nox.session

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from agentrt.actors import file_keeper
 from tests.mcp.warm import warmed
+from tests.plugins import pytest_addoption, pytest_configure
 
 # No example is timed: a test is slow where others run beside it. A fixture may serve all examples of a test.
 _BASE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
@@ -31,6 +32,8 @@ LONGEST = ("test_state_machine.py", "test_torn_log.py", "test_simulated_crashes.
 """Files that take minutes among the proofs. They begin first, so that none is left to one process at the end."""
 
 _number = count()
+
+__all__ = ["pytest_addoption", "pytest_configure"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

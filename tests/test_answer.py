@@ -16,6 +16,8 @@ from agentrt.storage import read_conversation
 from agentrt.storage.pages import read_state
 from agentrt.testing import ScriptedLLM, ScriptedProvider, call, finish, say
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=("terminal",))  # type: ignore[arg-type]
 LOOK = call("terminal", "I look.", command="true")
 
@@ -106,6 +108,7 @@ async def test_a_script_needs_no_event_loop(tmp_path: Path) -> None:
     assert done.stdout.decode() == "Four.\n"
 
 
+@pytest.mark.simulated
 async def test_where_a_loop_runs_there_is_prompt() -> None:
     with pytest.raises(ConfigurationError, match="await conversation.prompt"):
         run_sync(AGENT, "How many?")

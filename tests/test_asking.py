@@ -24,6 +24,8 @@ from agentrt.tools import ToolType
 from .proofs.waiting import eventually
 from .steering import HeldModel
 
+pytestmark = pytest.mark.simulated
+
 AGENT = Agent(llm=LLM(model="scripted", input_cost_per_token=1e-6, output_cost_per_token=1e-6), tools=())
 WIRES = ["llm", "responses_llm", "anthropic_llm"]
 
@@ -59,6 +61,7 @@ def is_aside(body: dict[str, Any]) -> bool:
     return "besides the task" in str(said[-1])
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_question_in_the_middle_of_a_batch_is_answered_and_leaves_no_trace(tmp_path: Path, wire: str) -> None:
     """A result is there, another one is not: what the provider is sent is a whole history all the same."""
@@ -144,6 +147,7 @@ async def test_a_question_that_fails_or_is_given_up_costs_what_it_used(tmp_path:
         assert conversation.state.ledger.reserved == {}
 
 
+@pytest.mark.real
 async def test_a_question_is_answered_by_who_sees_the_images(tmp_path: Path) -> None:
     class Camera:
         async def __call__(self, action: Any, context: ToolContext) -> Observation:

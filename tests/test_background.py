@@ -24,6 +24,8 @@ from .delegating import PRICED, Family, Gate, Play, agent, check_sums, family, m
 from .proofs.waiting import eventually
 from .steering import running
 
+pytestmark = pytest.mark.real
+
 
 def task(prompt: str, **given: Any) -> ModelReply:
     return call("task", prompt=prompt, **given)
@@ -347,5 +349,6 @@ def tools_of(live: Family) -> tuple[ToolDefinition, ...]:
     return live.state.prompt.tools
 
 
+@pytest.mark.pure
 def test_a_context_is_part_of_an_agent() -> None:
     assert Agent(llm=PRICED, context=AgentContext(load_memory=False)).context == AgentContext(load_memory=False)

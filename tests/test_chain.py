@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from agentrt.chain import Chain
 
+pytestmark = pytest.mark.pure
+
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers())))
 def test_every_chain_keeps_its_value_however_others_grow(steps: list[tuple[int, int]]) -> None:

@@ -19,6 +19,8 @@ from agentrt.testing import ScriptedLLM, call, calls, finish
 
 from .proofs.waiting import eventually
 
+pytestmark = pytest.mark.real
+
 WAITS, FINISHED = ExecutionStatus.WAITING_FOR_CLIENT, ExecutionStatus.FINISHED
 SCHEMA = {"type": "object", "properties": {"label": {"type": "string"}}, "required": ["label"]}
 PRESS = ClientTool("press", "Press a button on the user's screen.", SCHEMA)
@@ -140,6 +142,7 @@ async def test_it_is_rated_and_asked_about_like_any_other(tmp_path: Path) -> Non
         await conversation.run()
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -15,6 +15,8 @@ from agentrt.events import SCHEMA_VERSION, Event, MessageEvent, UnknownEvent
 from agentrt.specs.content import text
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize("event", samples.numbered(samples.every_event()), ids=lambda e: f"{e.seq}-{type(e).__name__}")
 def test_every_event_comes_back_as_it_was(event: Event) -> None:

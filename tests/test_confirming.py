@@ -43,6 +43,8 @@ from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.tools import ToolType
 
+pytestmark = pytest.mark.real
+
 MODEL = LLM(model="scripted")
 TERMINAL = (Tool("terminal"),)
 DONE = ExecutionStatus.FINISHED
@@ -127,6 +129,7 @@ async def test_a_batch_is_rated_and_decided_action_by_action(tmp_path: Path) -> 
     assert any("not that one" in plain(message.content) for message in client.requests[1].messages)
 
 
+@pytest.mark.pure
 def test_a_policy_without_an_analyzer_has_the_rules() -> None:
     given = [Agent(llm=MODEL, confirmation=policy).analyzers for policy in (AlwaysConfirm(), ConfirmRisky())]
     assert given == [("rules",), ("rules",)]
@@ -195,6 +198,7 @@ async def test_always_in_a_project_holds_in_its_other_conversations_and_no_agent
         assert (await live.run()).status is WAITING
 
 
+@pytest.mark.simulated
 async def test_a_rule_that_is_taken_back_for_the_workspace_comes_again_with_it_and_one_taken_back_here_does_not(
     tmp_path: Path,
 ) -> None:

@@ -13,6 +13,8 @@ from agentrt.testing import ScriptedProvider, call, finish
 
 from .test_skills import package, write
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:

@@ -22,6 +22,8 @@ from agentrt import (
 from agentrt.errors import ConfigurationError
 from agentrt.testing import ScriptedLLM, finish
 
+pytestmark = pytest.mark.simulated
+
 WRONG: dict[str, Callable[[Any], Awaitable[object]]] = {
     "id": lambda conversation: conversation.send_message("hello", id=42),
     "content": lambda conversation: conversation.send_message(["a"]),
@@ -80,6 +82,7 @@ async def test_words_in_the_place_of_an_enumeration_are_taken(tmp_path: Path) ->
         assert conversation.state.spec.hooks[0].event is HookEvent.STOP
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     "wrong", ["max_steps", "tool_concurrency", "max_seconds", "max_cost", "max_tokens", "max_depth"]
 )

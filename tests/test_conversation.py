@@ -50,6 +50,8 @@ from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.tools import ToolType
 
+pytestmark = pytest.mark.simulated
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=(), checkpoints=False)
 GATED = Agent(llm=LLM(model="scripted"), tools=(), analyzer="rules", confirmation=ConfirmRisky())
 
@@ -172,6 +174,7 @@ async def test_a_conversation_is_reopened_by_its_id_alone(tmp_path: Path) -> Non
     assert said == ["one", "One.", "two"]
 
 
+@pytest.mark.real
 async def test_many_conversations_share_a_runtime(tmp_path: Path) -> None:
     def script(request: ModelRequest) -> ModelReply:
         asked = plain(request.messages[1].content)
@@ -301,6 +304,7 @@ async def test_what_the_body_raises_comes_out_as_it_is(tmp_path: Path) -> None:
             raise KeyError("mine")
 
 
+@pytest.mark.real
 async def test_a_risky_action_waits_for_a_person(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     client = ScriptedLLM([call("terminal", command="rm -rf x"), say("Gone.")])
@@ -320,6 +324,7 @@ async def test_a_risky_action_waits_for_a_person(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.real
 async def test_a_rejected_action_does_not_run_and_the_model_hears_why(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     client = ScriptedLLM([call("terminal", command="rm -rf x"), say("I leave it.")])
@@ -333,6 +338,7 @@ async def test_a_rejected_action_does_not_run_and_the_model_hears_why(tmp_path: 
     assert "We need x." in plain(client.requests[1].messages[-1].content)
 
 
+@pytest.mark.real
 async def test_an_analyzer_that_fails_counts_as_high(tmp_path: Path) -> None:
     class Broken:
         async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
@@ -451,6 +457,7 @@ async def test_who_asks_for_a_shorter_view_asks_for_no_work(tmp_path: Path, step
         assert [bool(event.forgotten_event_ids) for event in shortened] == [False, steps > 0]
 
 
+@pytest.mark.real
 async def test_a_limit_of_steps_ends_the_run(tmp_path: Path) -> None:
     agent = Agent(llm=LLM(model="scripted"), tools=(), limits=Limits(max_steps=3))
     client = ScriptedLLM(lambda request: call("greet", name="again"))
@@ -488,6 +495,7 @@ async def test_a_performer_with_a_bug_is_restarted_then_given_up(tmp_path: Path)
             assert (await conversation.run()).status is ExecutionStatus.FINISHED, "the conversation lives"
 
 
+@pytest.mark.real
 async def test_calls_that_share_nothing_run_side_by_side(tmp_path: Path) -> None:
     agent = Agent(llm=LLM(model="scripted"), tools=(), limits=Limits(tool_concurrency=2))
     one, two = Gate(), Gate()

@@ -22,6 +22,8 @@ from agentrt.testing import ScriptedLLM, say
 from tests.proofs.waiting import eventually
 from tests.server.served import served
 
+pytestmark = pytest.mark.real
+
 PROGRAM = """
 import sys
 from pathlib import Path

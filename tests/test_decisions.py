@@ -81,7 +81,10 @@ from tests.decisions.states import (
 )
 from tests.histories import histories
 
+pytestmark = pytest.mark.pure
 
+
+@pytest.mark.simulated
 def test_the_table_of_the_status_is_that_of_the_code() -> None:
     assert status_table.documented(status_table.DOCS.read_text()) == status_table.markdown()
     assert status_table.CONSOLE.read_text() == status_table.typescript(), "python -m tests.status_table"
@@ -330,6 +333,7 @@ def rendered() -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.simulated
 def test_the_documented_table_is_what_the_code_does() -> None:
     page = Path(__file__).parent.parent / "docs" / "state-machine.md"
     assert rendered() in page.read_text(), f"paste this into {page}:\n\n{rendered()}"

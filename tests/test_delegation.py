@@ -68,6 +68,8 @@ from .steering import running
 from .test_conversation import file_size_limit
 from .timing import uncollected
 
+pytestmark = pytest.mark.real
+
 SECONDS = 20.0
 """How long a test waits for what must come."""
 
@@ -692,6 +694,7 @@ def allow_delegation() -> PermissionRule:
     return PermissionRule("allow", "delegate")
 
 
+@pytest.mark.simulated
 async def test_what_a_named_agent_needs_is_looked_for_at_the_beginning(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no security analyzer 'mine'"):
         async with family(tmp_path, {}, agent(agents={"other": agent(analyzer="mine")})):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import tracemalloc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.deltas import KEPT, Delta, Draft, Reader
+
+pytestmark = pytest.mark.pure
 
 
 def draft(*pieces: str) -> Draft:

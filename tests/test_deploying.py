@@ -18,6 +18,8 @@ from agentrt.storage import conversations
 from agentrt.storage.checking import verify
 from agentrt.testing import ScriptedLLM, call, finish
 
+pytestmark = pytest.mark.real
+
 PAGE = Path(__file__).parent.parent / "docs" / "deploying.md"
 STEPS = 60
 LONG = "x" * 50_000

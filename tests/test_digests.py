@@ -8,6 +8,8 @@ import pytest
 
 from agentrt.digests import tree_digest
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:

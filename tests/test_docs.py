@@ -13,6 +13,8 @@ import pytest
 from agentrt.testing import ScriptedProvider, say
 from tests import demo_picture, event_page, programs
 
+pytestmark = pytest.mark.simulated
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SNIPPETS = [
@@ -41,6 +43,7 @@ anyio.run(use)
 """What is done with a server that a snippet only defines, as `app` with `agents` below a path."""
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("code", SNIPPETS)
 async def test_a_snippet_runs(code: str, tmp_path: Path) -> None:
     """As it stands, but for the model: a scripted provider answers in the real one's place."""
@@ -77,6 +80,7 @@ def test_paths_that_pages_name_exist() -> None:
             assert (ROOT / path).exists(), f"{page.name}: {path}"
 
 
+@pytest.mark.real
 async def test_the_picture_of_the_demo_is_of_this_version() -> None:
     """`python -m tests.demo_picture > docs/demo.svg` draws it anew."""
     now = demo_picture.picture(await demo_picture.recorded())

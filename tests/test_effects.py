@@ -33,6 +33,8 @@ from agentrt.tools import Tools, ToolType
 from agentrt.tools.files.file_editor import file_editor
 from agentrt.tools.web import fetch, web_search
 
+pytestmark = pytest.mark.pure
+
 ONLY_READS = ToolAnnotations(read_only=True, open_world=False)
 HOME = LocalWorkspace("/home/me/project")
 SCENE = Scene(HOME, HOME.path)
@@ -54,6 +56,7 @@ async def quiet(pattern: str, path: str = ".") -> str:
     return Path(path).read_text()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("given", "arguments"),
     [
@@ -78,6 +81,7 @@ async def test_what_reads_passwords_is_asked_about(tmp_path: Path, given: ToolTy
         await conversation.interrupt()
 
 
+@pytest.mark.real
 async def test_what_a_tool_reads_outside_may_cause_nothing_unasked(tmp_path: Path) -> None:
     """Labels of what it read, and sinks of what is done then, are those of the effects."""
 
@@ -230,6 +234,7 @@ def test_a_script_that_any_tool_wrote_is_known_when_it_runs() -> None:
     assert rate_action(action(), replace(runs, files={"/home/me/project/run.sh": "rm -rf ~"})).risk is HIGH
 
 
+@pytest.mark.real
 async def test_what_belongs_to_the_runtime_is_known_to_the_rating(tmp_path: Path) -> None:
     store, work = tmp_path / "kept", tmp_path / "work"
     work.mkdir()
@@ -247,6 +252,7 @@ async def test_what_belongs_to_the_runtime_is_known_to_the_rating(tmp_path: Path
             await conversation.reject("No.")
 
 
+@pytest.mark.real
 async def test_effects_that_fail_rate_high(tmp_path: Path) -> None:
     def broken(action: Any, workspace: Workspace) -> Effects:
         raise KeyError(action.x)
@@ -277,6 +283,7 @@ def test_effects_are_effects() -> None:
     assert tools.effects("other", msgspec.Raw(b"{}")) is None
 
 
+@pytest.mark.real
 async def test_always_remembers_what_the_tool_says_is_the_same(tmp_path: Path) -> None:
     @tool(same=Same("table", {"drop": True}), headline="{table}", name="query")
     async def query(table: str, drop: bool = False, path: str = "") -> str:

@@ -26,6 +26,8 @@ from tests.remote.places import TOKEN
 from tests.server.served import Client, served
 from tests.server.streams.following import following
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 NAME = "c"
 MESSAGES = 80
@@ -172,6 +174,7 @@ async def test_as_server_sent_events(tmp_path: Path) -> None:
             assert await status(good) == 200
 
 
+@pytest.mark.simulated
 def test_on_the_command_line(tmp_path: Path) -> None:
     anyio.run(lose, tmp_path)
     store = ("--store", str(tmp_path / "store"))

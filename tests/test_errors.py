@@ -5,7 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 
+import pytest
+
 from agentrt import errors
+
+pytestmark = pytest.mark.pure
 
 
 def test_the_tree_in_the_docstring_is_that_of_the_classes() -> None:

@@ -18,6 +18,8 @@ from agentrt.ids import new_id
 from agentrt.usage import Usage
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 
 def test_an_id_is_a_uuid_of_version_7_with_the_time_in_it() -> None:
     before = time.time_ns() // 1_000_000

@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 import anyio
+import pytest
 
 from agentrt.testing import ScriptedProvider, call, say
+
+pytestmark = pytest.mark.real
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -48,5 +51,6 @@ def test_many(tmp_path: Path) -> None:
     assert run(tmp_path, "many.py").startswith("100 conversations of 5 steps: ")
 
 
+@pytest.mark.simulated
 def test_every_example_is_run() -> None:
     assert {path.name for path in EXAMPLES.glob("*.py")} == {"hello.py", "custom_tool.py", "many.py"}

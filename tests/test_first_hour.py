@@ -9,8 +9,11 @@ from pathlib import Path
 
 import aiohttp
 import anyio
+import pytest
 
 from tests import first_hour, programs
+
+pytestmark = pytest.mark.real
 
 SECONDS = 120
 

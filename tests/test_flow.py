@@ -26,6 +26,8 @@ from tests.security.corpus import rate_action
 
 from .decisions.states import after, then
 
+pytestmark = pytest.mark.pure
+
 SCENE = Scene(LocalWorkspace("/home/me/project"), "/home/me/project")
 
 LABELS = {"tickets": ("mcp",)}

@@ -24,6 +24,8 @@ from agentrt.testing import ScriptedLLM, call, finish, say
 from tests import samples
 from tests.histories import histories
 
+pytestmark = pytest.mark.simulated
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 
 
@@ -61,6 +63,7 @@ async def test_a_fork_shares_records_and_goes_its_own_way(tmp_path: Path) -> Non
             assert (await twig.run()).status is ExecutionStatus.FINISHED
 
 
+@pytest.mark.real
 async def test_a_fork_goes_on_with_another_agent(tmp_path: Path) -> None:
     model = ScriptedLLM([say("one"), call("greet", name="Ada"), say("two"), say("three")])
     runtime = Runtime(tmp_path / "store", client=model)
@@ -94,6 +97,7 @@ async def test_what_a_fork_is_called_hides_secrets(tmp_path: Path) -> None:
             assert twig.state.ledger.title == "of <secret-hidden>"
 
 
+@pytest.mark.real
 async def test_what_waits_in_the_parent_is_cancelled_in_the_fork(tmp_path: Path) -> None:
     agent = Agent(llm=LLM(model="scripted"), tools=(), analyzer="rules", confirmation=AlwaysConfirm())
     runtime = Runtime(tmp_path / "store", client=ScriptedLLM([call("greet", name="Ada"), finish("Well.")]))
@@ -208,6 +212,7 @@ async def test_an_opening_that_is_cancelled_keeps_its_lock_until_it_has_ended(tm
     assert len(read_conversation(store / "conversations/c")) >= 3
 
 
+@pytest.mark.pure
 @given(histories(), st.data())
 def test_a_fork_anywhere_is_a_valid_history(events: list[Event], data: st.DataObject) -> None:
     """Nothing is open in it, each call has its result, and it waits for a person."""

@@ -35,6 +35,8 @@ from agentrt.testing.scripted import Turn
 
 from .steering import HeldModel, running
 
+pytestmark = pytest.mark.real
+
 PRICED = LLM(model="scripted", input_cost_per_token=1e-6, output_cost_per_token=2e-6)
 NO = '{"score": 0.3, "complete": false, "missing": "the tests"}'
 YES = 'I looked at it.\n```json\n{"score": 0.95, "complete": true, "missing": null}\n```'
@@ -185,6 +187,7 @@ async def test_a_built_in_critic_wants_a_changed_file(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.simulated
 async def test_an_unknown_critic_is_refused_at_the_beginning(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no critic 'strict': there are agent_finished, empty_patch, pass"):
         async with working(tmp_path, model([]), critic=Critic("strict")):

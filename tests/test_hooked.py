@@ -50,6 +50,8 @@ from .crashed import crashed
 from .proofs.waiting import eventually
 from .steering import running
 
+pytestmark = pytest.mark.real
+
 T = TypeVar("T", bound=Event)
 
 MODEL = LLM(model="scripted")

@@ -20,6 +20,8 @@ from agentrt.storage import MemoryStorage
 from agentrt.testing import ScriptedLLM, call, finish
 from tests.server.served import Client, agent, token_of
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
 TURNS = [call("terminal", "I look.", command="echo pelican"), finish("I saw a pelican.")]
 
@@ -66,6 +68,7 @@ async def test_a_storage_goes_from_one_runtime_to_the_next(tmp_path: Path) -> No
             await runtime.store.history("c").created()
 
 
+@pytest.mark.simulated
 async def test_a_storage_that_is_not_known_is_refused() -> None:
     for unknown in ("memory://x", "postgres://host/db"):
         with pytest.raises(ConfigurationError, match="no storage is known"):

@@ -44,6 +44,8 @@ from agentrt.specs.effects import Effects
 from agentrt.testing import ScriptedLLM, call, calls, finish
 from agentrt.tools import ToolType, tool
 
+pytestmark = pytest.mark.real
+
 SECONDS = 20
 Code = Callable[[ToolContext], Awaitable[str]]
 

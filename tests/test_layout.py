@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import agentrt
+
+pytestmark = pytest.mark.pure
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted(path for path in (ROOT / "src").rglob("*.py") if "demo_project" not in path.parts)
@@ -37,6 +41,7 @@ def _ordering(name: str) -> tuple[int, str]:
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
 
 
+@pytest.mark.real
 def test_importing_it_is_light() -> None:
     """The heavy libraries are loaded by the part that uses them."""
     program = "import sys, agentrt; print(*sorted(sys.modules))"
@@ -96,6 +101,7 @@ EXCUSED = {
 """The modules that start a task outside of a task group, once each, and why."""
 
 
+@pytest.mark.simulated
 def test_every_task_is_in_a_task_group_but_for_those_that_are_excused() -> None:
     found = [name for path in MODULES for name in _bare_tasks(path)]
     assert found == list(EXCUSED)
@@ -120,6 +126,7 @@ OPEN = {"checking"}
 """Modules of `storage` that others may import: `agentrt log verify` and `repair` are about files by nature."""
 
 
+@pytest.mark.simulated
 def test_nobody_knows_how_a_storage_keeps_things() -> None:
     """All that others use is `agentrt.storage` itself and `agentrt.storing`; a file's parts and offsets are its own."""
     inside = ROOT / "src" / "agentrt" / "storage"

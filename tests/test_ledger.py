@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agentrt.events import BudgetReserved, ChildFinished, ExecutionStatus, ModelCalled, ModelCallRetried
 from agentrt.ledger import Ledger, began, called, child_finished, counted, retried
 from agentrt.usage import Spending, Usage
+
+pytestmark = pytest.mark.pure
 
 
 def test_calls_are_summed_by_usage_id() -> None:

@@ -31,6 +31,8 @@ from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.testing.scripted import Turn
 from tests import samples
 
+pytestmark = pytest.mark.real
+
 PRICED = LLM(model="scripted", input_cost_per_token=1e-6, output_cost_per_token=1e-5, max_output_tokens=1000)
 
 
@@ -105,6 +107,7 @@ async def test_a_budget_of_tokens(tmp_path: Path) -> None:
     assert 0 < state.ledger.usage.total <= 4000
 
 
+@pytest.mark.simulated
 async def test_a_budget_that_is_used_up_begins_no_call(tmp_path: Path) -> None:
     async with conversation(tmp_path, Limits(max_cost=0.0), ScriptedLLM([])) as made:
         assert code(await made.run()) == "max_cost"
@@ -178,6 +181,7 @@ async def test_what_an_interrupted_call_used_counts_by_its_estimate(tmp_path: Pa
         assert not made.state.ledger.reserved
 
 
+@pytest.mark.simulated
 async def test_what_tries_used_that_were_cut_counts_by_its_estimate(tmp_path: Path) -> None:
     client = RetryingClient(Halting(say("Done."), fails=2), no_wait)
     agent = Agent(llm=PRICED, tools=(), limits=Limits(max_cost=1.0))
@@ -192,6 +196,7 @@ async def test_what_tries_used_that_were_cut_counts_by_its_estimate(tmp_path: Pa
     assert state.ledger.cost > sum(event.cost or 0 for event in tries)
 
 
+@pytest.mark.simulated
 async def test_a_reservation_that_a_crash_left_open_counts_as_spent() -> None:
     begun = [*samples.beginning(samples.agent()), samples.message(), RunRequested()]
     reserved = BudgetReserved(command="call-1", tokens=900, cost=0.5, usage_id="main")
@@ -202,6 +207,7 @@ async def test_a_reservation_that_a_crash_left_open_counts_as_spent() -> None:
     assert not closed.ledger.reserved
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("amount", [float("nan"), float("inf"), -1.0, 1e300])
 async def test_only_an_amount_can_be_granted(tmp_path: Path, amount: float) -> None:
     async with conversation(tmp_path, Limits(), ScriptedLLM([])) as made:

@@ -7,6 +7,8 @@ import pytest
 from agentrt.errors import ToolError
 from agentrt.loading import load_extra
 
+pytestmark = pytest.mark.simulated
+
 
 async def test_an_extra_that_is_missing_is_named() -> None:
     assert (await load_extra("json", "web")).loads("1") == 1

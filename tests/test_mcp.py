@@ -50,7 +50,7 @@ from tests.mcp.warm import server_of, warm
 from tests.proofs.waiting import eventually
 
 ROOT = Path(__file__).parent.parent
-pytestmark = pytest.mark.usefixtures("warm_servers")
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("warm_servers")]
 
 DEMO = server_of()
 BAD: dict[str, Any] = {"command": "no-such-program"}
@@ -333,7 +333,7 @@ def named(place: Path) -> Agent:
     return agent({"demo": {"command": sys.executable, "args": ["serve.py"]}})
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_a_server_that_the_user_names_is_started_only_as_its_program_was(tmp_path: Path) -> None:
     """The agent can write the program in its workspace."""
     spec = named(place := tmp_path / "work")
@@ -350,7 +350,7 @@ async def test_a_server_that_the_user_names_is_started_only_as_its_program_was(t
     assert (place / "started").read_text() == "x"
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_a_server_that_crashed_is_started_only_as_its_program_was(tmp_path: Path) -> None:
     spec = named(place := tmp_path / "work")
     with anyio.fail_after(40):

@@ -12,6 +12,8 @@ from agentrt.memo import Memo, memo, recalled
 from agentrt.state import State, fold
 from tests.histories import histories
 
+pytestmark = pytest.mark.pure
+
 
 def through_bytes(state: State, events: list[Event]) -> State:
     """What comes back of a state."""

@@ -3,7 +3,11 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+import pytest
+
 from agentrt.pacing import Pace
+
+pytestmark = pytest.mark.simulated
 
 
 async def test_few_are_done_at_once() -> None:

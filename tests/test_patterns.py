@@ -8,6 +8,8 @@ import pytest
 
 from .patterns import Used, slow_on, used_patterns
 
+pytestmark = pytest.mark.pure
+
 BOUNDED = {
     "agentrt.tools.signatures._PARAMETERS": "docstrings of the program's own functions",
     "agentrt.security.script_code._TEXT": "arguments of at most 4096 characters",
@@ -16,7 +18,7 @@ BOUNDED = {
 """Patterns that backtrack, and what bounds their texts."""
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_no_pattern_backtracks() -> None:
     slow = {used.where: text for used in used_patterns() if (text := slow_on(used)) is not None}

@@ -9,6 +9,8 @@ import pytest
 
 from agentrt.pins import ABSENT, changed, pins_of, pins_of_program
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:

@@ -29,6 +29,8 @@ from agentrt.testing import ScriptedLLM, ScriptedProvider, call, finish, say
 
 from .test_skills import MODEL, write
 
+pytestmark = pytest.mark.real
+
 TOUCH = "touch $CLAUDE_PROJECT_DIR/ran"
 
 
@@ -262,6 +264,7 @@ async def test_an_agent_of_a_hook_whose_model_there_is_not_denies(place: Path) -
     assert not (place / "ran").exists()
 
 
+@pytest.mark.simulated
 async def test_agreeing_is_logged_first(place: Path, tmp_path: Path) -> None:
     write(place / ".openhands/hooks.json", hooks(TOUCH, "pre_tool_use"))
     async with Runtime(tmp_path / "store", client=ScriptedLLM([say("Done.")])) as runtime:
@@ -298,6 +301,7 @@ async def test_a_program_of_a_projects_hook_is_held_to_what_was_agreed(place: Pa
     assert not list(place.rglob("changed"))
 
 
+@pytest.mark.simulated
 async def test_a_plugin_with_a_link_that_leads_out_brings_no_programs(place: Path, tmp_path: Path) -> None:
     made = plugin(tmp_path / "helper", command="sh hooks/check.sh")
     (made / "hooks/check.sh").symlink_to(write(tmp_path / "elsewhere.sh", "true"))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.prefix import common_prefix
+
+pytestmark = pytest.mark.simulated
 
 TEXTS = st.text(alphabet="ab", max_size=8)
 

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 CANARY = "canary-7f3e9a1c5b2d"
 
 LOOK = """
@@ -37,7 +39,7 @@ print(len(seen), os.environ["CANARY"] in text, "PATH" in text and os.environ["PA
 """
 
 
-@pytest.mark.proof
+@pytest.mark.long
 def test_help_signatures_and_reprs_print_no_environment() -> None:
     environment = {"CANARY": CANARY, "OPENAI_API_KEY": CANARY, "PATH": "/canary/bin:/usr/bin:/bin", "HOME": "/tmp"}
     told = subprocess.run([sys.executable, "-c", LOOK], env=environment, capture_output=True, text=True, timeout=120)

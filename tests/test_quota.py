@@ -13,6 +13,8 @@ from agentrt.specs.quota import Quota
 from agentrt.testing import ScriptedLLM, call, finish
 from agentrt.testing.scripted import Turn
 
+pytestmark = pytest.mark.simulated
+
 AGENT = Agent(llm=LLM(model="scripted"), checkpoints=False)
 
 
@@ -56,6 +58,7 @@ async def test_a_run_ends_where_there_is_no_more_room(tmp_path: Path, quota: Quo
             await other.rename("Not touched by that")
 
 
+@pytest.mark.real
 async def test_what_is_kept_beside_the_log_counts_over_a_restart(tmp_path: Path) -> None:
     model = ScriptedLLM(
         [call("terminal", command="head -c 100000 /dev/zero | tr '\\0' x"), finish("Done."), finish("Done.")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
 from agentrt.decisions import over, relayed_down, relayed_up
@@ -34,6 +35,8 @@ from agentrt.state import State
 
 from . import samples
 from .decisions.states import then
+
+pytestmark = pytest.mark.pure
 
 CHILD = "d-child"
 RULE = PermissionRule("deny", "terminal")

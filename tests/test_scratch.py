@@ -11,6 +11,8 @@ import pytest
 
 from agentrt.scratch import RuntimeDirectory, ownerless
 
+pytestmark = pytest.mark.simulated
+
 OTHER = """
 import sys
 from agentrt.scratch import runtime_directory
@@ -61,6 +63,7 @@ def test_what_something_else_removed_is_made_again(root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.real
 def test_only_a_dead_owner_s_files_are_ownerless(root: Path) -> None:
     alive, kept = owner()
     dead, left = owner()

@@ -35,6 +35,8 @@ from tests import canary, programs
 from .secrets.lookups import LookupServer
 from .steering import HeldModel, running
 
+pytestmark = pytest.mark.real
+
 VALUE = "ghp_0123456789abcdef"
 OTHER = "rotated-9876543210"
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
@@ -161,6 +163,7 @@ async def test_half_a_secret_is_not_left_where_a_tool_is_cut(tmp_path: Path) -> 
         assert VALUE[place : place + 8] not in cut.error
 
 
+@pytest.mark.simulated
 async def test_half_a_secret_is_not_left_where_a_model_is_cut(tmp_path: Path) -> None:
     class Echo(HeldModel):
         async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
@@ -206,6 +209,7 @@ async def test_errors_are_masked(tmp_path: Path) -> None:
     assert result(client.requests[1]) == f"Error: speak failed: ValueError: cannot log in with {HIDDEN}"
 
 
+@pytest.mark.simulated
 async def test_log_records_are_masked_while_the_runtime_lives(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with Runtime(tmp_path / "s", client=ScriptedLLM([])) as runtime:
         async with Conversation(SPEAKER, tmp_path, runtime=runtime, secrets={"TOKEN": VALUE}):
@@ -235,6 +239,7 @@ async def test_a_secret_is_rotated_while_a_tool_runs(tmp_path: Path) -> None:
     assert results[1].startswith("0\n")
 
 
+@pytest.mark.simulated
 async def test_what_becomes_a_secret_after_it_was_said_is_sent_no_more(tmp_path: Path) -> None:
     client = ScriptedLLM([say(f"You said {VALUE}."), say("Fine."), say("Aside.")])
     async with Conversation(SPEAKER, tmp_path, store=tmp_path / "s", client=client) as conversation:
@@ -332,6 +337,7 @@ async def test_what_was_a_secret_stays_hidden_over_a_sleep_and_with_a_key_over_a
     assert VALUE.encode() not in shown(tmp_path / "s")
 
 
+@pytest.mark.simulated
 async def test_the_key_of_any_model_that_is_named_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"switched": "key-of-the-switched", "judge": "key-of-the-judge", "aside": "key-of-the-aside"}
     for name, key in asked.items():
@@ -396,6 +402,7 @@ async def test_a_secret_that_is_a_word_of_the_format_leaves_the_format_whole(tmp
         assert conversation.state.status is ExecutionStatus.FINISHED
 
 
+@pytest.mark.simulated
 async def test_a_secret_that_is_a_part_of_the_workspaces_path_is_refused(tmp_path: Path) -> None:
     (place := tmp_path / "staging").mkdir()
     with pytest.raises(ConfigurationError, match="part of the workspace's path"):

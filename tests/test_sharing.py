@@ -56,6 +56,8 @@ from .steering import running
 from .test_conversation import file_size_limit
 from .test_delegation import HELD, HELD_BELOW, results, risky_agent, waiting
 
+pytestmark = pytest.mark.real
+
 SECONDS = 20.0
 STEPS = 6
 """What each leaf of a tree does."""
@@ -518,6 +520,7 @@ async def test_other_tools_have_to_wait_for_what_is_at_work(tmp_path: Path) -> N
                     assert (await looking.run()).status is ExecutionStatus.FINISHED
 
 
+@pytest.mark.simulated
 async def test_whoever_comes_to_one_whose_log_failed_finds_it_opened_again(tmp_path: Path) -> None:
     async with Runtime(tmp_path / "store", client=ScriptedLLM([say("Yes.")])) as runtime:
         async with Conversation(PLAIN, tmp_path, runtime=runtime, id="c") as first:
@@ -530,6 +533,7 @@ async def test_whoever_comes_to_one_whose_log_failed_finds_it_opened_again(tmp_p
         check_numbering(read_conversation(directory(runtime.store, "c")))
 
 
+@pytest.mark.simulated
 async def test_outside_of_its_runtime_nothing_is_opened(tmp_path: Path) -> None:
     runtime = Runtime(tmp_path / "store", client=ScriptedLLM([]))
     for _ in range(2):
@@ -668,13 +672,13 @@ async def test_a_few_moments_in_a_crowd(tmp_path: Path, seed: int) -> None:
     await left_and_entered(tmp_path / "again", seed)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 140))
 async def test_any_moment_in_a_crowd(tmp_path: Path, seed: int) -> None:
     await crowded(tmp_path, seed)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(200, 240))
 async def test_any_moment_in_a_crowd_in_which_the_top_comes_and_goes(tmp_path: Path, seed: int) -> None:
     await left_and_entered(tmp_path, seed)

@@ -17,7 +17,10 @@ sys.path.append(str(Path(__file__).parent.parent / "docs" / "site"))
 import api
 import rest
 
+pytestmark = pytest.mark.pure
 
+
+@pytest.mark.simulated
 def test_the_rest_reference_has_every_operation_and_every_type_that_it_links_to() -> None:
     page = rest.page(document(ENDPOINTS))
     for endpoint in ENDPOINTS:

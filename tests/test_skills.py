@@ -34,6 +34,8 @@ from agentrt.events import (
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 
+pytestmark = pytest.mark.real
+
 T = TypeVar("T", bound=Event)
 MODEL = LLM(model="scripted/model")
 

@@ -31,6 +31,8 @@ from agentrt.testing import ScriptedLLM, call, finish, say
 from tests.proofs.waiting import eventually
 from tests.stores import directory
 
+pytestmark = pytest.mark.simulated
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 
 
@@ -94,6 +96,7 @@ async def test_a_follower_sees_everything_once_across_a_sleep(tmp_path: Path) ->
     assert seen == list(range(1, last + 1))
 
 
+@pytest.mark.real
 async def test_the_model_is_told_what_the_sleep_took(tmp_path: Path) -> None:
     turns = [call("terminal", command="export WORD=hello"), say("Set."), call("terminal", command="echo [$WORD]")]
     runtime = Runtime(tmp_path / "store", client=ScriptedLLM([*turns, finish("Gone.")]))
@@ -108,6 +111,7 @@ async def test_the_model_is_told_what_the_sleep_took(tmp_path: Path) -> None:
     assert any("[]" in plain(event.content) for event in events if isinstance(event, ObservationEvent))
 
 
+@pytest.mark.real
 async def test_what_is_at_work_keeps_it_awake(tmp_path: Path) -> None:
     """A job in the background would end with the shell."""
     turns = [call("terminal", command="sleep 100 & echo started"), finish("It runs.")]
@@ -119,7 +123,7 @@ async def test_what_is_at_work_keeps_it_awake(tmp_path: Path) -> None:
         assert conversation.state.prompt is not None
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_a_sleeping_conversation_is_a_stub_of_two_kilobytes(tmp_path: Path) -> None:
     """Without a task or a descriptor."""
     runtime = Runtime(tmp_path / "store", client=ScriptedLLM([say("Hello.")] * 200, keep=False))
@@ -180,6 +184,7 @@ async def test_after_a_death_under_weaker_durability_a_new_epoch_begins(tmp_path
     assert msgspec.json.decode(left.splitlines()[2])["durable"] == 0
 
 
+@pytest.mark.real
 async def test_what_waits_for_a_person_can_be_answered_after_a_sleep(tmp_path: Path) -> None:
     agent = Agent(llm=LLM(model="scripted"), tools=(), analyzer="rules", confirmation=AlwaysConfirm())
     turns = [call("greet", name="Ada"), call("greet", name="Bob"), finish("Done.")]
@@ -215,6 +220,7 @@ async def results(conversation: Conversation) -> list[str]:
     return [plain(event.content) async for event in conversation.events() if isinstance(event, ObservationEvent)]
 
 
+@pytest.mark.real
 async def test_who_waits_for_a_person_keeps_the_shell(tmp_path: Path) -> None:
     async with waiting_with_a_shell(tmp_path) as (conversation, host):
         await host.rest_if_due(0.0, 0.0, short=False)
@@ -224,6 +230,7 @@ async def test_who_waits_for_a_person_keeps_the_shell(tmp_path: Path) -> None:
         assert "[bar] /\n" in (await results(conversation))[-2]
 
 
+@pytest.mark.real
 async def test_what_was_approved_does_not_run_in_another_shell(tmp_path: Path) -> None:
     """Memory is short, so the shell had to go: the person is asked again, and told why."""
     async with waiting_with_a_shell(tmp_path) as (conversation, host):
@@ -243,6 +250,7 @@ def dies_later(place: Path) -> str:
     return f"cd /; (while [ ! -e {place}/go ]; do sleep 0.01; done; kill -9 $$; touch {place}/gone) &"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("known", [False, True])
 async def test_what_was_approved_does_not_run_after_its_shell_has_died(tmp_path: Path, known: bool) -> None:
     """A job that it left in the background ends the shell while the person thinks; or the model was told before."""
@@ -269,6 +277,7 @@ async def test_what_was_approved_does_not_run_after_its_shell_has_died(tmp_path:
         assert len(lost) == (not known)
 
 
+@pytest.mark.real
 async def test_the_end_of_another_shell_does_not_stand_for_that_of_its_own(tmp_path: Path) -> None:
     """The model was told that one session has ended: it does not know of the other one."""
     turns = [
@@ -294,6 +303,7 @@ async def test_the_end_of_another_shell_does_not_stand_for_that_of_its_own(tmp_p
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
 
 
+@pytest.mark.real
 async def test_a_conversation_that_has_ended_gives_its_shell_back(tmp_path: Path) -> None:
     turns = [call("terminal", command="true"), finish("Done."), say("Again.")]
     runtime = Runtime(tmp_path / "store", client=ScriptedLLM(turns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
@@ -11,6 +12,8 @@ from agentrt.snapshot import Snapshot, differences, snapshot
 from agentrt.state import State, fold
 from tests import samples
 from tests.histories import histories
+
+pytestmark = pytest.mark.pure
 
 
 @given(histories())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -34,6 +35,8 @@ from agentrt.usage import Usage
 from tests import samples
 from tests.decisions.states import after, then
 from tests.histories import histories
+
+pytestmark = pytest.mark.pure
 
 
 @given(histories(), st.data())

@@ -18,6 +18,8 @@ from agentrt.testing.scripted import Turn
 
 from .steering import HeldModel, running
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 
 
@@ -206,6 +208,7 @@ async def test_a_pause_takes_effect_before_the_next_command_and_stays(tmp_path: 
         assert [plain(e.content) for e in outcomes] == ["Hello, Ada!", "Finished."]
 
 
+@pytest.mark.simulated
 async def test_a_change_that_cannot_be_is_refused_with_what_to_do(tmp_path: Path) -> None:
     async with conversation(HeldModel([]), tmp_path) as live:
         for changes in ({"tools": ()}, {"nothing": 1}, {"busy": "perhaps"}, {"analyzer": "nobody"}):
@@ -227,6 +230,7 @@ class Preparing(ScriptedLLM):
         await self.go_on.wait()
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("stop", ["pause", "interrupt"])
 async def test_who_stops_a_run_that_is_only_being_prepared_has_stopped_it(tmp_path: Path, stop: str) -> None:
     model = Preparing(say("Done."))

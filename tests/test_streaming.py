@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import msgspec
+import pytest
 from anyio import wait_all_tasks_blocked
 
 from agentrt import Agent, Conversation, Delta, Event, ExecutionStatus, Observation, ToolContext
@@ -21,6 +22,8 @@ from agentrt.testing import ScriptedLLM, calls, say
 from agentrt.tools import ToolType
 
 from .actors.test_feed import growing
+
+pytestmark = pytest.mark.simulated
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(), checkpoints=False)
 

@@ -17,7 +17,7 @@ from tests.mcp.warm import server_of
 from tests.test_mcp import DEMO, agent, lived
 
 MANY = server_of("tests.mcp.many")
-pytestmark = pytest.mark.usefixtures("warm_servers")
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("warm_servers")]
 
 
 async def test_what_a_search_finds_is_called_and_the_tools_stay_the_same(tmp_path: Path) -> None:

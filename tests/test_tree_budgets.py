@@ -28,6 +28,8 @@ from agentrt.usage import Usage
 from .delegating import Family, Gate, Play, agent, check_sums, delegate, family, model, task_of, told
 from .proofs.waiting import eventually
 
+pytestmark = pytest.mark.real
+
 SECONDS = 20.0
 
 
@@ -175,6 +177,7 @@ async def test_an_interrupt_counts_what_was_in_flight_below(tmp_path: Path) -> N
         assert not any(isinstance(event, ConversationErrorEvent) for event in live.log())
 
 
+@pytest.mark.simulated
 async def test_side_questions_do_not_reserve_the_same_money(tmp_path: Path) -> None:
     """Several at once: what the first reserves is gone for the others, though nobody has seen it yet."""
     client = ScriptedLLM(lambda request: ModelReply(text="It is so.", usage=Usage(500, 900)))

@@ -18,6 +18,8 @@ from agentrt.specs import SecurityRisk
 from tests.security.corpus import SCENE, call
 from tests.security.test_budget import GROWING
 
+pytestmark = pytest.mark.simulated
+
 ACTION = call("terminal", command="ls")
 
 
@@ -71,6 +73,7 @@ async def test_one_that_fails_says_high_and_why() -> None:
     assert rating == Rating(SecurityRisk.HIGH, "Broken: failed with OSError: no route")
 
 
+@pytest.mark.pure
 def test_an_empty_ensemble_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         EnsembleAnalyzer([])

@@ -41,6 +41,8 @@ from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.testing.scripted import Turn
 from tests.condensing import SUMMARY, agent, condensations, is_question, look, looking
 
+pytestmark = pytest.mark.simulated
+
 
 async def lived(
     place: Path, spec: Agent, model: ScriptedLLM, tools: Sequence[Any] = (look,), **more: Any

@@ -12,6 +12,8 @@ from agentrt.state import State, fold
 from tests import samples
 from tests.clock import Time
 
+pytestmark = pytest.mark.simulated
+
 
 def state(status: ExecutionStatus, seconds: float | None) -> State:
     begun = fold(samples.beginning(samples.agent(limits=Limits(max_seconds=seconds))))

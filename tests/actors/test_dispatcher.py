@@ -8,12 +8,15 @@ from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
+import pytest
 
 from agentrt.actors.core import Supervisor
 from agentrt.actors.dispatcher import Dispatcher, Perform, Performer
 from agentrt.actors.event_log import Log
 from agentrt.decisions import CallModel
 from agentrt.state import State
+
+pytestmark = pytest.mark.simulated
 
 
 class Held(AbstractAsyncContextManager["Held"]):

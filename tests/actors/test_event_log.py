@@ -22,6 +22,8 @@ from agentrt.specs import BlobReference
 from agentrt.state import State, fold
 from tests import samples
 
+pytestmark = pytest.mark.simulated
+
 
 class SlowJournal:
     """A journal whose disk acknowledges when it is told to."""

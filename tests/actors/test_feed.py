@@ -33,6 +33,8 @@ from tests import samples
 
 from .test_event_log import SlowJournal
 
+pytestmark = pytest.mark.simulated
+
 CALL = "call-1"
 
 

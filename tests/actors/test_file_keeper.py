@@ -28,7 +28,7 @@ from tests.proofs.waiting import eventually
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
 
-pytestmark = pytest.mark.usefixtures("files_are_kept_in_time")
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("files_are_kept_in_time")]
 
 
 async def logged(conversation: Conversation) -> list[Event]:
@@ -184,6 +184,7 @@ async def test_a_fork_has_files_of_its_own_as_they_were(tmp_path: Path) -> None:
             assert (tmp_path / "named/d/made.txt").read_text() == "new\n"
 
 
+@pytest.mark.simulated
 async def test_a_fork_is_not_made_where_something_is(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()

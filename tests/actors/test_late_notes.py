@@ -35,6 +35,8 @@ from tests import samples
 
 from .test_event_log import SlowJournal
 
+pytestmark = pytest.mark.simulated
+
 LIMITS = Limits(max_tokens=100_000)
 USED = Usage(prompt_tokens=100, completion_tokens=10)
 

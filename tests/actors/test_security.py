@@ -38,6 +38,8 @@ from agentrt.tools import ToolType
 from tests.security.corpus import written
 from tests.security.test_budget import GROWING
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"), Tool("file_editor")), confirmation=ConfirmRisky())
 BAD = "rm -rf ~/Documents\n"
 ENCODED = base64.b64encode(BAD.encode()).decode()

@@ -16,6 +16,8 @@ from agentrt.specs import BlobReference, TextContent
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, say
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 LONG = 5_000_000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from agentrt.events import MessageEvent
 from agentrt.secrets import HIDDEN, SecretRegistry
 from agentrt.specs.content import plain
 from tests import samples
+
+pytestmark = pytest.mark.pure
 
 VALUE = "hunter2-and-more"
 
@@ -68,6 +71,7 @@ def test_what_was_cut_in_the_middle_of_a_secret_loses_the_half() -> None:
     assert hidden.event(short) is short
 
 
+@pytest.mark.simulated
 async def test_bytes_are_masked_also_where_they_are_many() -> None:
     hidden = veil(VALUE)
     for size in (10, IN_A_THREAD):

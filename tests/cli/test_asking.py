@@ -14,6 +14,8 @@ from agentrt.events import ConfirmationRequested, HookExecutionEvent, RiskAssess
 from agentrt.specs import HookEvent, PermissionRule, SecurityRisk
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 ACTION = samples.action(id="a1")
 TOOL = samples.definition("terminal")
 RATED = RiskAssessed(action_id="a1", risk=SecurityRisk.HIGH, reason="lists everything")

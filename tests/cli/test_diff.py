@@ -14,6 +14,8 @@ from agentrt.testing import ScriptedLLM, call, finish
 
 from .test_main import agentrt
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
 
 
@@ -68,6 +70,7 @@ async def test_a_fork_has_a_copy_of_the_files(tmp_path: Path, seqs: tuple[int, i
     await anyio.to_thread.run_sync(asked)
 
 
+@pytest.mark.simulated
 async def test_files_that_were_not_kept_are_told_in_a_line(tmp_path: Path) -> None:
     agent = Agent(llm=LLM(model="scripted"), tools=(), checkpoints=False)
     (tmp_path / "work").mkdir()

@@ -8,6 +8,8 @@ import pytest
 
 from agentrt.cli.forms import prompt_of, value_of
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize(
     ("said", "member", "value"),

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import anyio
+import pytest
 
 from agentrt.cli.keys import SCOPES
 from agentrt.server.auth import has_keys
@@ -14,6 +15,8 @@ from agentrt.server.principals import Scope
 from agentrt.storage.shelf import FileShelf
 
 from .test_main import agentrt
+
+pytestmark = pytest.mark.simulated
 
 
 def test_a_key_is_made_listed_and_revoked(tmp_path: Path) -> None:
@@ -51,5 +54,6 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     assert agentrt(tmp_path, "keys", "create", "--owner", "ada", "--scope", "all").returncode == 2
 
 
+@pytest.mark.pure
 def test_the_scopes_are_those_that_there_are() -> None:
     assert tuple(scope.value for scope in Scope) == SCOPES

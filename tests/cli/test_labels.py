@@ -16,6 +16,8 @@ from agentrt.testing import ScriptedLLM, ScriptedProvider, say
 
 from .test_main import agentrt
 
+pytestmark = pytest.mark.simulated
+
 AGENT = Agent(llm=LLM(model="scripted"))
 
 
@@ -33,6 +35,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.real
 def test_a_conversation_gets_a_title_and_tags(store: Path) -> None:
     ran = agentrt(store, "rename", "c", "The  count")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
@@ -60,7 +63,7 @@ def test_wrong_words_are_said(store: Path, words: tuple[str, ...], said: str) ->
     assert said in ran.stderr
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_a_question_besides_leaves_no_trace_in_the_history(tmp_path: Path) -> None:
     """While the conversation is open elsewhere, that is said."""
     store = tmp_path / "store"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from agentrt.events import ModelCalled, ModelCallStarted, TagsChanged, TitleChanged
 from agentrt.storage.locks import Locks
 from agentrt.usage import Usage
@@ -12,6 +14,8 @@ from tests import samples
 from tests.storage.logs import conversation
 
 from .test_main import agentrt
+
+pytestmark = pytest.mark.simulated
 
 
 def test_a_list_can_be_cut_by_number_and_status(tmp_path: Path) -> None:

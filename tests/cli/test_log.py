@@ -29,6 +29,8 @@ from agentrt.storage.snapshots import read_snapshot, write_snapshot
 from agentrt.testing import ScriptedLLM, call, finish, say
 from tests import samples
 
+pytestmark = pytest.mark.simulated
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("task_tracker"),))
 TURNS = [call("task_tracker", "I plan.", command="plan", task_list=[{"title": "Look"}]), finish("Looked.")]
 
@@ -216,6 +218,7 @@ def test_export_markdown_is_a_transcript(log: Call) -> None:
     assert "\nResult of `task_tracker`:\n\n```\n1. [ ] Look\n```\n" in told
 
 
+@pytest.mark.pure
 def test_markdown_cannot_be_broken_out_of_and_long_arguments_are_readable() -> None:
     code = "one\n```\ntwo\n````\n\x1b[31mred"
     asked = samples.action(id="a1")
@@ -271,6 +274,7 @@ def test_replay_with_the_recorded_words(store: Path, log: Call) -> None:
     )
 
 
+@pytest.mark.pure
 def test_help_says_what_each_does() -> None:
     told = CliRunner().invoke(commands, ["log", "--help"]).output
     for command in ("verify", "repair", "export", "replay"):
@@ -278,6 +282,7 @@ def test_help_says_what_each_does() -> None:
     assert "Usage:" in CliRunner().invoke(commands, ["log", "verify", "c", "--all"]).output
 
 
+@pytest.mark.real
 def test_it_works_as_a_process(store: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "agentrt", "log", "replay", "--model", "scripted", "--store", str(store)],

@@ -20,7 +20,7 @@ from tests.mcp.serving import free_port, listens
 from tests.mcp.warm import ROOT, server_of, warm
 from tests.proofs.waiting import eventually
 
-pytestmark = pytest.mark.usefixtures("warm_servers")
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("warm_servers")]
 
 
 @pytest.fixture
@@ -53,6 +53,7 @@ def test_each_is_tried_and_what_failed_says_why(file: str) -> None:
     assert CliRunner().invoke(mcp, ["test", "--mcp", file, "demo"]).exit_code == 0
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize(
     ("words", "says"),
     [(["list"], "name a file of them with --mcp FILE"), (["test", "nobody"], "there is no server 'nobody'")],
@@ -80,7 +81,7 @@ async def test_conversations_are_served_to_another_agent(tmp_path: Path, words: 
             assert refused.is_error
 
 
-@pytest.mark.proof
+@pytest.mark.long
 def test_a_login_is_of_use_to_the_other_commands_until_the_logout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,8 @@ from click.testing import CliRunner
 
 from agentrt.cli.main import commands
 
+pytestmark = pytest.mark.simulated
+
 
 def printed(*arguments: str, code: int = 0) -> str:
     result = CliRunner().invoke(commands, ["models", *arguments], env={"OPENAI_API_KEY": "", "COLUMNS": "120"})
@@ -60,5 +62,6 @@ def test_a_known_model_is_not_called_unknown() -> None:
         assert "no known model" not in printed("show", name)
 
 
+@pytest.mark.pure
 def test_the_examples_stand_on_lines_of_their_own() -> None:
     assert "models list claude\n" in printed("--help")

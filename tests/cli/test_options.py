@@ -23,6 +23,8 @@ from agentrt.testing.turns import Turn
 
 from .test_main import agentrt
 
+pytestmark = pytest.mark.real
+
 
 def refused(*words: str, **environment: str) -> str:
     """What is said of a command line that is wrong."""
@@ -77,7 +79,7 @@ async def test_every_option_reaches_the_conversation(tmp_path: Path) -> None:
     assert "hidden-" not in ran.stdout
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_a_budget_is_kept_and_more_of_it_granted(tmp_path: Path) -> None:
     """A model of unknown price is not begun with; with a known one `resume --grant` goes on."""
     async with ScriptedProvider([call("terminal", command="echo one"), finish("Done.")]) as provider:
@@ -125,6 +127,7 @@ async def test_a_limit_that_was_reached_can_be_raised(tmp_path: Path) -> None:
     assert (empty.returncode, "the task is empty" in empty.stderr) == (2, True)
 
 
+@pytest.mark.pure
 def test_no_value_of_a_secret_is_taken_from_the_command_line_or_shown() -> None:
     for given in ("TOKEN=s3cr3t", "s3cr3t", "TOKEN="):
         said = refused("--secret", given)
@@ -133,6 +136,7 @@ def test_no_value_of_a_secret_is_taken_from_the_command_line_or_shown() -> None:
     assert "the variable for TOKEN is not set" in refused("--secret", "TOKEN=EMPTY", EMPTY="")
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -149,6 +153,7 @@ def test_a_wrong_option_is_said_at_once(words: tuple[str, ...], said: str) -> No
     assert said in refused(*words)
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -163,6 +168,7 @@ def test_hooks_that_cannot_be_are_said_with_their_file(tmp_path: Path, text: str
     assert said in refused("--hooks", str(tmp_path / "hooks.json"))
 
 
+@pytest.mark.pure
 def test_help_says_what_each_option_does() -> None:
     help_of = {
         name: CliRunner().invoke(commands, [name, "--help"]).stdout for name in ("run", "resume", "rules", "ask")

@@ -21,6 +21,8 @@ from tests.proofs.waiting import eventually
 from .test_main import environment
 from .test_serve import agentrt_serve, ready
 
+pytestmark = pytest.mark.simulated
+
 WEATHER = '''
 from agentrt import tool
 
@@ -66,6 +68,7 @@ def test_a_file_beside_a_tool_is_not_imported_in_place_of_a_library(
     assert str(tmp_path) not in sys.path[:-1]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("options", [(), ("-P",)])
 def test_a_library_is_not_imported_from_the_directory_where_it_is_started(
     tmp_path: Path, options: tuple[str, ...]
@@ -106,6 +109,7 @@ def test_what_cannot_be_loaded_is_said_in_a_sentence(module: str, given: str, sa
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.real
 async def test_a_server_has_them(module: str, tmp_path: Path) -> None:
     async with ScriptedProvider([call("forecast", city="Oslo"), finish("Wet.")]) as provider:
         words = ("--model", "openai/scripted", "--base-url", provider.base_url, "--tools", f"{module}:forecast")
@@ -125,6 +129,7 @@ async def test_a_server_has_them(module: str, tmp_path: Path) -> None:
     assert "rains in Oslo" in json.dumps(provider.requests[1]["messages"])
 
 
+@pytest.mark.real
 async def test_a_run_has_them_and_a_resume_takes_them_again(module: str, tmp_path: Path) -> None:
     turns = [call("forecast", city="Oslo"), finish("Wet."), call("forecast", city="Bergen"), finish("Wetter.")]
     async with ScriptedProvider(turns) as provider:

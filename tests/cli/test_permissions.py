@@ -15,6 +15,8 @@ from agentrt.specs.rules import Verdict
 from agentrt.tools import tool
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 
 @tool(same="place")
 async def look(place: str) -> str:

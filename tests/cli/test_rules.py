@@ -13,6 +13,8 @@ from agentrt.errors import WorkspaceMissing
 from agentrt.specs import PermissionRule
 from tests.stores import rules_in
 
+pytestmark = pytest.mark.simulated
+
 
 def rules(tmp_path: Path, *words: str) -> tuple[int, str, str]:
     """The exit code, what is said, and what is complained of."""

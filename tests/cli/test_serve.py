@@ -32,6 +32,8 @@ from tests.stores import make_key
 
 from .terminal import Terminal
 
+pytestmark = pytest.mark.real
+
 CANARY = "canary-value-4d1f"
 _ADDRESS = re.compile(r"agentrt listens on (http://127\.0\.0\.1:\d+) \(its token: (.+?)\) ")
 
@@ -201,11 +203,13 @@ def test_an_address_that_is_taken_is_one_line(tmp_path: Path) -> None:
     assert ran.stderr == f"agentrt: 127.0.0.1, port {port} is taken: stop what listens there, or give another --port\n"
 
 
+@pytest.mark.simulated
 def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "agentrt.server", None)
     assert "pip install 'agentrt[server]'" in str(invoke("--store", str(tmp_path)))
 
 
+@pytest.mark.pure
 def test_what_it_can_do_is_said() -> None:
     told = CliRunner().invoke(commands, ["serve", "--help"]).output
     for option in (

@@ -21,6 +21,8 @@ from tests.stores import rules_in
 from .terminal import SECONDS, Terminal
 from .test_main import agentrt, environment
 
+pytestmark = pytest.mark.long
+
 PROMPT = "\n  > "
 
 
@@ -43,6 +45,7 @@ def run(provider: ScriptedProvider, tmp_path: Path, *options: str) -> list[str]:
     ]
 
 
+@pytest.mark.real
 async def test_each_answer_does_what_it_says(tmp_path: Path) -> None:
     env = home_of(tmp_path, "one", "two", "three", "four", "five")
     turns = [*map(delete, ("one", "two", "three", "three", "four", "five")), finish("Done.")]
@@ -78,7 +81,6 @@ async def test_each_answer_does_what_it_says(tmp_path: Path) -> None:
     assert refused[0] == "it is needed"
 
 
-@pytest.mark.proof
 async def test_ctrl_c_takes_a_question_back_and_resume_asks_what_waits(tmp_path: Path) -> None:
     """What was cut by Ctrl-C is not run; what only waited when the process died is asked again."""
     env = home_of(tmp_path, "one", "two")
@@ -101,7 +103,6 @@ async def test_ctrl_c_takes_a_question_back_and_resume_asks_what_waits(tmp_path:
     assert (tmp_path / "two").exists()
 
 
-@pytest.mark.proof
 async def test_what_a_rule_asks_about_is_not_remembered_away(tmp_path: Path) -> None:
     """A rule that allows would change nothing there, so none is offered."""
     env = home_of(tmp_path)
@@ -174,7 +175,6 @@ def family(provider: ScriptedProvider, tmp_path: Path) -> list[str]:
     return [sys.executable, "-c", FAMILY, provider.base_url, str(tmp_path / "store"), str(tmp_path / "work")]
 
 
-@pytest.mark.proof
 async def test_a_delegated_conversation_is_asked_about_while_another_works(tmp_path: Path) -> None:
     env = home_of(tmp_path, "one", "two")
     async with ScriptedProvider(Family()) as provider, Terminal(family(provider, tmp_path), env) as terminal:
@@ -197,7 +197,6 @@ async def test_a_delegated_conversation_is_asked_about_while_another_works(tmp_p
     assert [(answer.approved, answer.reason) for answer in answers] == [(True, ""), (False, "keep that one")]
 
 
-@pytest.mark.proof
 async def test_ctrl_c_interrupts_the_whole_tree(tmp_path: Path) -> None:
     env = home_of(tmp_path, "one", "two")
     async with ScriptedProvider(Family()) as provider, Terminal(family(provider, tmp_path), env) as terminal:
@@ -214,7 +213,6 @@ async def test_ctrl_c_interrupts_the_whole_tree(tmp_path: Path) -> None:
     assert (tmp_path / "one").exists()
 
 
-@pytest.mark.proof
 async def test_a_second_ctrl_c_leaves_at_once_with_the_log_as_it_is(tmp_path: Path) -> None:
     env = home_of(tmp_path)
     stubborn = call("terminal", command="trap '' INT TERM; echo begun; while :; do sleep 1; done")
@@ -229,7 +227,6 @@ async def test_a_second_ctrl_c_leaves_at_once_with_the_log_as_it_is(tmp_path: Pa
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-@pytest.mark.proof
 @pytest.mark.usefixtures("warm_servers")
 async def test_a_form_of_a_server_is_filled_in(tmp_path: Path) -> None:
     env = home_of(tmp_path)
@@ -245,6 +242,7 @@ async def test_a_form_of_a_server_is_filled_in(tmp_path: Path) -> None:
     assert "accept red" in terminal.text
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("warm_servers")
 @pytest.mark.parametrize("answer", ["y", "n"])
 async def test_a_server_has_the_model_say_something_only_where_a_person_wants_that(tmp_path: Path, answer: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
 from agentrt.cli.story import FOLDED, Story, summary
@@ -42,6 +43,8 @@ from agentrt.specs.content import text
 from agentrt.specs.secrets import SavedStatic
 from agentrt.state import fold
 from tests import samples
+
+pytestmark = pytest.mark.pure
 
 
 def told(*events: Event, folded: bool = True) -> list[str]:

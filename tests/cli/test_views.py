@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
@@ -11,6 +12,8 @@ from agentrt import Delta, Event
 from agentrt.cli.views import LiveView
 from agentrt.events import ModelCalled
 from tests import samples
+
+pytestmark = pytest.mark.pure
 
 CALLED = ModelCalled(command="call-1", model="m")
 

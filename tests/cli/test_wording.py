@@ -14,6 +14,8 @@ from agentrt.events import ActionEvent
 from agentrt.specs.flow import Label, Sink
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 
 def headline(action: ActionEvent, most: int = wording.SHOWN) -> str:
     return wording.headline(action, samples.definition(action.tool_name), most)

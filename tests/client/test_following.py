@@ -27,6 +27,8 @@ from tests import samples
 
 from .peer import NAME, Peer, Talk, framed, grown, live, peer
 
+pytestmark = pytest.mark.real
+
 
 @asynccontextmanager
 async def following(there: Peer, **fields: float) -> AsyncIterator[RemoteEnd]:

@@ -14,6 +14,8 @@ from agentrt.errors import AgentrtError
 from agentrt.frames import Problem
 from agentrt.server.problems import ERRORS, FILES, problem_of
 
+pytestmark = pytest.mark.pure
+
 URL, NAME = "http://127.0.0.1:1", "mine"
 SECRET = Path("/server/only/c/events.jsonl")
 """A file that no client is told of."""
@@ -127,6 +129,7 @@ def test_without_a_code_the_status_tells(status: int, kind: type[AgentrtError]) 
     assert type(error_of(Problem(title="No", status=status), URL, NAME)) is kind
 
 
+@pytest.mark.simulated
 def test_every_code_is_documented() -> None:
     documented = (Path(__file__).parents[2] / "docs" / "rest.md").read_text()
     codes = {*FILES, *(told.code for told in ERRORS.values())}

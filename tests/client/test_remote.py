@@ -44,6 +44,8 @@ from agentrt.specs.secrets import EnvironmentSecret
 from .peer import AGENT, NAME, Peer, peer, problem
 from .test_following import following
 
+pytestmark = pytest.mark.real
+
 Answers = Callable[[str, str, bytes], web.Response | None]
 
 
@@ -172,6 +174,7 @@ async def test_where_nothing_waits_nothing_is_approved() -> None:
         assert bodies(there) == []
 
 
+@pytest.mark.simulated
 async def test_the_lines_of_its_log_are_on_the_server() -> None:
     end = RemoteEnd(RemoteWorkspace("http://localhost"), name=NAME)
     with pytest.raises(ConfigurationError, match="on the server"):
@@ -180,6 +183,7 @@ async def test_the_lines_of_its_log_are_on_the_server() -> None:
         await end.page_json(0, 1)
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("secret", [EnvironmentSecret("HOME"), LookupSecret("http://localhost/"), lambda: "value"])
 def test_a_secret_that_only_this_process_has_is_refused(secret: AnySecret) -> None:
     with pytest.raises(ConfigurationError, match="give its value"):
@@ -193,6 +197,7 @@ async def test_a_server_that_is_not_there_is_said(unused_tcp_port: int, monkeypa
         await RemoteEnd(place, name=NAME).enter()
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://host", "http://", "http://me:word@host", "http://h?a=b"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigurationError):

@@ -23,6 +23,8 @@ from agentrt.specs.tokens import IMAGE_TOKENS
 from agentrt.usage import Spending, Usage
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 PRICED = Capabilities(input_cost=1e-6, output_cost=4e-6, cache_read_cost=1e-7, cache_write_cost=2e-6)
 
 

@@ -36,6 +36,8 @@ from agentrt.state import Seen, fold, summarized
 from tests import samples
 from tests.histories import histories
 
+pytestmark = pytest.mark.pure
+
 HALF = Room(events=3)
 
 

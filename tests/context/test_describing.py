@@ -12,6 +12,8 @@ from agentrt.context.prompted import parse
 from agentrt.specs import ToolDefinition
 from agentrt.tools import BUILT_IN
 
+pytestmark = pytest.mark.pure
+
 TOOLS = tuple(kind.definition for kind in BUILT_IN)
 
 

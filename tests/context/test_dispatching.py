@@ -14,6 +14,8 @@ from agentrt.context.messages import ToolCall, sent
 from agentrt.specs import ToolDefinition
 from agentrt.specs.deferral import CALL, search_tools
 
+pytestmark = pytest.mark.pure
+
 ADD = ToolDefinition(
     name="add",
     description="",

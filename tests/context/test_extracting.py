@@ -12,6 +12,8 @@ from agentrt.events import ActionEvent, AgentErrorEvent, Event, MessageEvent, Ob
 from agentrt.specs.content import text
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize(
     ("said", "paths"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agentrt.context.images import after_results, has_images, image_blobs, with_blobs, without_images
 from agentrt.context.messages import Message
 from agentrt.specs import BlobReference, FileContent, ImageContent, TextContent
 from agentrt.specs.content import plain, text
 from agentrt.tools.inspect_image import inspect_image
+
+pytestmark = pytest.mark.pure
 
 PNG = ImageContent("data:image/png;base64,AAAA")
 BLOB = BlobReference("a" * 64, 3, media_type="image/png")

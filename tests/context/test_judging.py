@@ -13,6 +13,8 @@ from agentrt.events import Event
 from agentrt.specs.content import plain
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 
 def asked(*events: Event, objective: str = "all tests pass") -> str:
     instructions, question = judging(objective, events)

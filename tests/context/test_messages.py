@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+import pytest
 from hypothesis import given
 
 from agentrt.chain import Chain
@@ -13,6 +14,8 @@ from agentrt.specs.content import plain
 from agentrt.state import Seen, State, apply, as_seen
 from tests import samples
 from tests.histories import histories
+
+pytestmark = pytest.mark.pure
 
 
 def test_the_calls_of_one_reply_are_one_message() -> None:

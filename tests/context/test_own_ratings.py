@@ -12,6 +12,8 @@ from agentrt.context.own_ratings import own_rating, rated
 from agentrt.specs import SecurityRisk, ToolAnnotations
 from tests.samples import definition
 
+pytestmark = pytest.mark.pure
+
 LOOK = rated(definition("look"))
 
 

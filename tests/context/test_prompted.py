@@ -21,6 +21,8 @@ from tests import samples
 from tests.histories import histories
 from tests.timing import within
 
+pytestmark = pytest.mark.pure
+
 TOOLS = tuple(kind.definition for kind in BUILT_IN)
 
 

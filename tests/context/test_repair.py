@@ -16,6 +16,8 @@ from agentrt.specs.content import sound
 from agentrt.tools import BUILT_IN
 from tests.timing import within
 
+pytestmark = pytest.mark.pure
+
 TOOLS = tuple(kind.definition for kind in BUILT_IN)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -23,6 +23,8 @@ from agentrt.state import fold
 from agentrt.testing import calls, say
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 TOOLS = samples.AnyTool()
 
 

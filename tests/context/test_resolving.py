@@ -11,6 +11,8 @@ from agentrt.context.resolving import as_agent
 from agentrt.specs import LLM
 from agentrt.specs.agent_file import AgentFile
 
+pytestmark = pytest.mark.pure
+
 
 def made(condenser: Any) -> tuple[Agent, tuple[str, ...]]:
     """The agent of a file with this condenser, and what is not available."""

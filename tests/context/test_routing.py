@@ -13,6 +13,8 @@ from agentrt.specs import LLM, FallbackLLM, ImageContent, RouterLLM
 from agentrt.specs.content import text
 from agentrt.specs.llm import known_of, members, named
 
+pytestmark = pytest.mark.pure
+
 SMALL = LLM(model="small", max_input_tokens=100, input_cost_per_token=1e-6, output_cost_per_token=1e-6)
 LARGE = LLM(model="large", max_input_tokens=10_000, input_cost_per_token=9e-6, output_cost_per_token=9e-6)
 BLIND = LLM(model="blind", max_input_tokens=10_000, vision=False, input_cost_per_token=0.0, output_cost_per_token=0.0)

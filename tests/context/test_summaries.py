@@ -24,6 +24,8 @@ from agentrt.specs.summary import Summary
 from agentrt.specs.tokens import tokens_of
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 ANSWER = """Here it is.
 
 ## Task

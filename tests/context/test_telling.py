@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.context.telling import LONGEST, LONGEST_LIST, activation, commands, dynamic_context
 from agentrt.specs import Skill
 from agentrt.specs.context import Document, Facts
+
+pytestmark = pytest.mark.pure
 
 
 def test_commands_stand_outside_of_code() -> None:

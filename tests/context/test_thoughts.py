@@ -13,6 +13,8 @@ from agentrt.context.replies import ModelReply
 from agentrt.context.thoughts import Thoughts, apart, reasoned
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 TOOLS = (samples.definition("finish"), samples.definition("terminal"))
 
 CASES = {

@@ -19,6 +19,8 @@ from agentrt.context.titles import (
 from agentrt.errors import ConfigurationError
 from agentrt.specs.content import plain
 
+pytestmark = pytest.mark.pure
+
 
 @given(st.text(), st.integers(1, 80))
 def test_a_title_is_one_line_of_bounded_length(words: str, length: int) -> None:

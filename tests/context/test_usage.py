@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agentrt import Conversation, NoOpCondenser, Runtime
 from agentrt.context.usage import context_usage
 from agentrt.storage import MemoryStorage
 from agentrt.testing import ScriptedLLM, say
 from tests.condensing import agent, look, looking
+
+pytestmark = pytest.mark.simulated
 
 
 async def test_it_is_told_by_kind_and_the_parts_are_the_whole(tmp_path: Path) -> None:

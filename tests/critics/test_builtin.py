@@ -14,6 +14,8 @@ from agentrt.events import Event
 from agentrt.specs import LocalWorkspace
 from tests import samples
 
+pytestmark = pytest.mark.simulated
+
 ACTION = samples.action("look", id="a1")
 FINISH = samples.action("finish", id="a2")
 WORKED: list[Event] = [samples.message(), ACTION, samples.observation(ACTION)]
@@ -43,6 +45,7 @@ async def test_one_wants_the_agent_to_finish(events: Sequence[Event], expected: 
     assert await score("agent_finished", events) == expected
 
 
+@pytest.mark.real
 async def test_one_wants_a_file_to_be_changed(tmp_path: Path) -> None:
     await anyio.run_process(["git", "init", "-q", str(tmp_path)])
     assert await score("empty_patch", WORKED, tmp_path) == 0
@@ -56,6 +59,7 @@ async def test_where_git_cannot_say_it_fails_with_the_reason(tmp_path: Path) -> 
         await score("empty_patch", WORKED, tmp_path)
 
 
+@pytest.mark.real
 async def test_no_program_of_the_repository_is_run_and_none_gets_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

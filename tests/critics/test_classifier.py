@@ -30,6 +30,8 @@ from agentrt.testing import ScriptedLLM, finish, say
 from tests import samples
 from tests.secrets.lookups import Answer, LookupServer
 
+pytestmark = pytest.mark.real
+
 KEY = "a-key-of-the-critic"
 HERE = LocalWorkspace("/")
 LOOKED = samples.action("look", id="a1")
@@ -160,6 +162,7 @@ async def test_another_classifier_has_labels_of_its_own() -> None:
     assert result.metadata == {"categorized_features": {"other": {"too_long": 0.9}}}
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("url", "key", "labels", "words"),
     [
@@ -174,10 +177,12 @@ def test_what_is_missing_is_said_at_once(url: str, key: str, labels: tuple[str, 
         APIBasedCritic(url, key, "critic", labels=labels)
 
 
+@pytest.mark.pure
 def test_its_key_is_not_shown() -> None:
     assert KEY not in repr(APIBasedCritic("https://critic.example", KEY, "critic"))
 
 
+@pytest.mark.pure
 def test_every_label_has_one_category() -> None:
     assert len(LABELS) == len(set(LABELS)) == 27
     assert "other" not in categorized(dict.fromkeys(LABELS, 0.5))

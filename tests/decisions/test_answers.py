@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
 from agentrt.decisions import ExecuteAction, RequestConfirmation, approval, decide, rejection, waiting, waiting_in
@@ -22,6 +23,8 @@ from agentrt.specs import Limits, PermissionRule, SecurityRisk
 from agentrt.state import State
 from tests import samples
 from tests.decisions.states import RISKY, after, asked, call, calls, child_waits, rated, started, then
+
+pytestmark = pytest.mark.pure
 
 ONE, TWO, LOW = call(id="a", command="rm x"), call(id="b", command="rm y"), call("look", "c", n=1)
 LOOKED = rated("c", SecurityRisk.LOW)

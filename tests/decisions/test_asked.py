@@ -35,6 +35,8 @@ from agentrt.specs.rules import Verdict
 from agentrt.state import State, fold
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 MORE = {AskAgent, Fork, GiveInput, GiveResult, LoadPlugin, GenerateTitle, Interrupt, SendMessage, UpdateSecrets}
 """What is more than its events."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from agentrt.decisions.file_history import file_history
 from agentrt.events import Event, FilesRestored, WorkspaceSnapshot
+
+pytestmark = pytest.mark.pure
 
 
 def logged(*events: Event) -> list[Event]:

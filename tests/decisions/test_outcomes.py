@@ -31,6 +31,8 @@ from agentrt.usage import Usage
 from tests import samples
 from tests.decisions.states import CALL, CALLED, RISKY, after, asked, calls, finished, rated, started, then
 
+pytestmark = pytest.mark.pure
+
 ENQUEUE, STEER, INTERRUPT, REJECT = BusyPolicy.ENQUEUE, BusyPolicy.STEER, BusyPolicy.INTERRUPT, BusyPolicy.REJECT
 ONE, TWO = samples.action(id="a"), samples.action("look", id="b")
 STATES = {

@@ -24,6 +24,8 @@ from agentrt.tools import ToolType, tool
 from tests import samples
 from tests.decisions.states import after, call, calls, hooked, then, with_hooks
 
+pytestmark = pytest.mark.pure
+
 ALLOW_GIT = PermissionRule("allow", "terminal", "git *", "command")
 SEPARATORS = (";", "&", "&&", "|", "||", "\n", "`", "$(", "${", "<(", ">", ">>", "<", "(", "{", "\\\n")
 

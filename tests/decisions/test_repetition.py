@@ -17,6 +17,8 @@ from agentrt.state import Seen, State, summarized
 from tests import samples
 from tests.decisions.states import CALL, CALLED, after, call, then
 
+pytestmark = pytest.mark.pure
+
 LIMITS = StuckDetection()
 NOTE = MessageEvent(content=text("A hook says hello."))
 

@@ -12,6 +12,8 @@ from agentrt.events import PauseEvent, RunRequested, TitleChanged
 from agentrt.specs.quota import Quota
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 BOUND = Quota(events=100, bytes=1000)
 
 

@@ -33,6 +33,8 @@ from agentrt.usage import Spending, Usage
 from tests import samples
 from tests.decisions.states import CALL, calls, started, then
 
+pytestmark = pytest.mark.pure
+
 LIMITS = Limits(max_steps=30, tool_concurrency=3, max_cost=4.0, max_tokens=1000)
 
 

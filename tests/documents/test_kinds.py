@@ -8,7 +8,10 @@ from agentrt.documents.kinds import image_type, is_document, kind_of
 
 from .making import FILES
 
+pytestmark = pytest.mark.pure
 
+
+@pytest.mark.simulated
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

@@ -15,6 +15,8 @@ from agentrt.documents.rendering import shown
 
 from .making import FILES, book, mail, packed, pdf
 
+pytestmark = pytest.mark.simulated
+
 TABLE = "| Pond | Herons |\n| --- | --- |\n| North | 12 |\n| South | 7 |"
 
 
@@ -118,6 +120,7 @@ def test_slides_have_titles_notes_charts_and_groups() -> None:
     assert part.text.endswith("in a group\n\nNotes: Speak slowly.")
 
 
+@pytest.mark.pure
 def test_chapters_have_the_names_of_the_contents() -> None:
     data = book(
         {"Dawn": "<h1>I</h1><p>grey</p>", "Noon": "<p>purple <img src='x.png' alt='y'/></p>", "Dusk": "<p>z</p>"}
@@ -128,6 +131,7 @@ def test_chapters_have_the_names_of_the_contents() -> None:
     assert found(data, query="purple").notes == ("'purple' stands in 1 chapter: 2",)
 
 
+@pytest.mark.pure
 def test_a_page_of_html_and_its_sections() -> None:
     source = (
         "<title>All</title><script>evil()</script><p>before</p><h1>One</h1><p>a <b>bold</b> <a href='/x'>x</a>"
@@ -142,6 +146,7 @@ def test_a_page_of_html_and_its_sections() -> None:
     assert "Smörgås" in told(found(latin, "b.htm"))
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
 def test_separated_values_by_any_mark(mark: str) -> None:
     rows = [["Pond", "Heröns"], ["North", '"1\n2"'], *([f"p{number}", str(number)] for number in range(3, 300))]
@@ -157,6 +162,7 @@ def test_separated_values_by_any_mark(mark: str) -> None:
     assert found(data, "a.csv", limit=1000).more == "48-"
 
 
+@pytest.mark.pure
 def test_a_notebook_has_cells_with_their_outputs() -> None:
     cells = [
         {"cell_type": "markdown", "source": ["# Herons\n", "text"]},
@@ -217,6 +223,7 @@ def test_an_archive_and_its_entries() -> None:
         found(deep, "a.zip", pages="x.zip!x.zip!x.zip!x.zip!x.zip")
 
 
+@pytest.mark.pure
 def test_an_image_is_told_with_its_size() -> None:
     from PIL import Image
 
@@ -229,6 +236,7 @@ def test_an_image_is_told_with_its_size() -> None:
             found(data[: len(data) // 2], f"a.{kind.lower()}")
 
 
+@pytest.mark.pure
 def test_a_page_without_text_says_so_and_tables_stand_in_place() -> None:
     document = found(pdf(["", "a\nb"], ruled=False))
     assert document.parts[0].text == "[it has no text: it may be a scan or a picture]"
@@ -236,6 +244,7 @@ def test_a_page_without_text_says_so_and_tables_stand_in_place() -> None:
     assert ruled.text == "above\n\n| pond 0 | 0 |\n| --- | --- |\n| pond 1 | 7 |\n| pond 2 | 14 |"
 
 
+@pytest.mark.pure
 def test_texts_and_what_is_none() -> None:
     assert [part.name for part in found(b"a\n# One\nb\n## Two\nc", "a.md").parts] == ["", "One", "Two"]
     with pytest.raises(Unreadable, match="is of no kind that can be read"):

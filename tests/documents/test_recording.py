@@ -17,6 +17,8 @@ from agentrt.documents.recording import NOT_HEARD, PART_SECONDS, clock
 
 from .making import FILES, lasts
 
+pytestmark = pytest.mark.simulated
+
 ALL = ("heron.mp3", "heron.wav", "heron.ogg", "heron.mp4", "heron.webm")
 
 
@@ -40,6 +42,7 @@ def test_the_bytes_tell_that_it_is_one(name: str) -> None:
     assert is_document("", data)
 
 
+@pytest.mark.pure
 def test_what_is_none() -> None:
     assert format_of("a.heic", b"\0\0\0\x18ftypheic") is None
     assert kind_of("a.txt", b"\xff\xfbx") == "text"
@@ -73,6 +76,7 @@ def test_frames_are_few_and_where_they_are_wanted() -> None:
     assert not read((FILES / "heron.mp4").read_bytes(), "a.mp4", Wanted()).parts[0].pictures
 
 
+@pytest.mark.pure
 def test_a_long_one_has_parts_of_five_minutes() -> None:
     document = read(silence(15 * 60 + 10), "a.wav", Wanted(media=True))
     assert (document.kind, document.total, document.more) == ("audio, 15:10 long", 4, "3-4")

@@ -13,6 +13,8 @@ from agentrt.documents.document import Unreadable
 from .making import FILES, LAUGHS, bomb, changed, mail, packed
 from .test_reading import found, told
 
+pytestmark = pytest.mark.pure
+
 LOCKED = sorted(path.name for path in FILES.glob("encrypted.*"))
 
 
@@ -21,12 +23,14 @@ def test_there_is_an_encrypted_file_of_each_kind() -> None:
     assert kinds == {".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".pdf", ".xls"}
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("name", LOCKED)
 def test_an_encrypted_file_is_told(name: str) -> None:
     with pytest.raises(Unreadable, match="^is encrypted: "):
         found(name)
 
 
+@pytest.mark.simulated
 def test_encrypted_entries_books_and_messages_are_told() -> None:
     data = bytearray(packed({"a.txt": "x"}))
     data[6] |= 1
@@ -41,6 +45,7 @@ def test_encrypted_entries_books_and_messages_are_told() -> None:
         found(changed((FILES / "report.epub").read_bytes(), {"META-INF/encryption.xml": lambda old: locked}), "a.epub")
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize(
     "name",
     ["report.docx", "report.odt", "report.epub", "report.pdf", "counts.xlsx", "counts.xls", "counts.ods", "talk.pptx"]
@@ -53,6 +58,7 @@ def test_a_truncated_file_is_told(name: str) -> None:
             found(data[:part], name)
 
 
+@pytest.mark.simulated
 def test_a_pdf_that_lost_its_end_shows_what_is_there() -> None:
     data = (FILES / "report.pdf").read_bytes()
     try:
@@ -72,6 +78,7 @@ def test_truncated_texts_are_told_where_that_shows() -> None:
         found(zipped[: len(zipped) // 2], "a.zip")
 
 
+@pytest.mark.simulated
 def test_office_97_is_told_what_to_do() -> None:
     with pytest.raises(Unreadable, match="is a file of Office 97: convert it"):
         found("report.doc")
@@ -98,6 +105,7 @@ def test_an_entry_that_is_longer_than_it_says_is_damaged() -> None:
 EXTERNAL = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("source", [LAUGHS, EXTERNAL, LAUGHS.replace("<!DOCTYPE", "<!-- x > --><!DOCTYPE")])
 @pytest.mark.parametrize(
     ("name", "entry"),

@@ -22,6 +22,8 @@ from tests.network.serving import Server, pages, serving
 
 from .making import FILES, changed, packed
 
+pytestmark = pytest.mark.real
+
 
 def workers() -> list[psutil.Process]:
     """The readers that run now."""

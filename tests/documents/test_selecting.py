@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from agentrt.documents.document import Unreadable, Wanted
 from agentrt.documents.selecting import LONGEST_PART, Texts, numbers, sections, select, spans
 
+pytestmark = pytest.mark.pure
+
 BOOK = Texts("book", "page", tuple(("Index" if at == 9 else "", f"page {at + 1} " + "x" * 90) for at in range(10)))
 
 

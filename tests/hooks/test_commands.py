@@ -15,6 +15,8 @@ from agentrt.hooks.replies import KEPT, Ended
 
 from ..sandboxes.living import lives, until
 
+pytestmark = pytest.mark.real
+
 LONG = 30.0
 
 

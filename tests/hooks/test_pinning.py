@@ -12,6 +12,8 @@ from agentrt.hooks.pinning import pinned
 from agentrt.pins import changed
 from agentrt.testing import ScriptedLLM, call, say
 
+pytestmark = pytest.mark.simulated
+
 BEFORE = HookEvent.BEFORE_TOOL
 
 
@@ -55,6 +57,7 @@ def test_the_files_of_the_workspace_that_a_command_names_are_pinned(
         assert changed(made.pinned, str(workspace)) == named[0]
 
 
+@pytest.mark.real
 async def test_an_agent_that_rewrites_its_hook_is_denied_also_where_failures_are_ignored(tmp_path: Path) -> None:
     check = tmp_path / "check.sh"
     check.write_text("#!/bin/sh\nexit 0\n")

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from agentrt.hooks.replies import KEPT, Ended, read_reply
 from agentrt.specs.hooks import HookEvent
 
+pytestmark = pytest.mark.pure
+
 BEFORE = HookEvent.BEFORE_TOOL
 
 

@@ -16,6 +16,8 @@ from agentrt.specs.rules import Verdict
 
 from .samples import raw, shell
 
+pytestmark = pytest.mark.pure
+
 WHAT_HAPPENED = ("after_tool", "start", "end")
 VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 

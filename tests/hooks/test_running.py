@@ -18,6 +18,8 @@ from agentrt.specs.hooks import Hook, HookEvent
 from ..sandboxes.living import lives, until
 from .samples import at, before, python, raw, shell
 
+pytestmark = pytest.mark.real
+
 
 def says(reply: dict[str, Any]) -> str:
     """A command that prints it."""
@@ -123,6 +125,7 @@ FUNCTIONS: dict[str, HookFunction] = {
 }
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize(
     ("name", "verdict", "says"),
     [
@@ -141,11 +144,13 @@ async def test_what_a_function_says(name: str, verdict: str, says: str) -> None:
     assert (result.name, result.exit_code) == (name, None)
 
 
+@pytest.mark.simulated
 async def test_a_failing_function_can_be_ignored() -> None:
     result = await run_hook(python("breaks", on_failure="ignore"), before(), FUNCTIONS)
     assert (result.verdict, result.error) == ("allow", "LookupError: no such rule")
 
 
+@pytest.mark.simulated
 async def test_a_function_that_cancels_itself_denies_and_nobody_else_is_cancelled() -> None:
     async def cancelled(given: HookInput) -> HookResult:
         raise asyncio.CancelledError
@@ -157,6 +162,7 @@ async def test_a_function_that_cancels_itself_denies_and_nobody_else_is_cancelle
     )
 
 
+@pytest.mark.simulated
 async def test_what_a_function_says_after_its_time_does_not_count() -> None:
     async def stubborn(given: HookInput) -> None:
         try:
@@ -168,6 +174,7 @@ async def test_what_a_function_says_after_its_time_does_not_count() -> None:
     assert (result.verdict, result.error) == ("deny", "it took longer than 0.01 s")
 
 
+@pytest.mark.simulated
 async def test_half_a_character_in_what_it_says_is_mended() -> None:
     async def half(given: HookInput) -> HookResult:
         return HookResult(verdict="deny", reason="half \ud800 pair")
@@ -180,6 +187,7 @@ class Unprintable(Exception):
         raise RuntimeError
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize(
     "breaks", [Unprintable(), SystemExit(3), TimeoutError("late"), ExceptionGroup("two", [ValueError()])]
 )
@@ -193,6 +201,7 @@ async def test_whatever_a_function_raises_denies(breaks: BaseException) -> None:
     assert told in result.error
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize(
     "wrong", [{"exit_code": "x"}, {"name": 5}, {"seconds": "1"}, {"reason": None}, {"arguments": "[]"}, {"error": 5}]
 )
@@ -203,6 +212,7 @@ async def test_a_result_that_could_not_be_logged_denies(wrong: dict[str, Any]) -
     assert (await run_hook(python("function"), before(), {"function": function})).verdict == "deny"
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("arguments", ['{"a":1}', b'{"a":1}', msgspec.Raw(b'{"a":1}')])
 async def test_rewritten_input_may_be_text(arguments: Any) -> None:
     async def function(given: HookInput) -> HookResult:
@@ -220,11 +230,13 @@ async def test_a_command_has_no_variable_with_a_secret_in_it(monkeypatch: pytest
     assert result.stdout == "[]"
 
 
+@pytest.mark.simulated
 async def test_a_function_that_takes_too_long_is_cancelled_and_denies() -> None:
     result = await run_hook(python("hangs", timeout=0.01), before(), FUNCTIONS)
     assert (result.verdict, result.error) == ("deny", "it took longer than 0.01 s")
 
 
+@pytest.mark.simulated
 async def test_a_time_limit_of_the_functions_own_is_its_failure() -> None:
     async def gives_up(given: HookInput) -> None:
         with anyio.fail_after(0):
@@ -234,6 +246,7 @@ async def test_a_time_limit_of_the_functions_own_is_its_failure() -> None:
     assert (result.verdict, result.error.partition(":")[0]) == ("deny", "TimeoutError")
 
 
+@pytest.mark.simulated
 async def test_a_cancelled_function_is_cancelled() -> None:
     begun, ended = anyio.Event(), anyio.Event()
 
@@ -308,6 +321,7 @@ async def test_what_happened_cannot_be_denied() -> None:
     assert (result.verdict, result.context) == ("allow", "2 tests fail")
 
 
+@pytest.mark.simulated
 async def test_no_hooks_no_results() -> None:
     assert await run_hooks([], before()) == ()
     assert await run_hooks([], at(HookEvent.STOP)) == ()

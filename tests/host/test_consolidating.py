@@ -20,6 +20,8 @@ from agentrt.testing.scripted import Turn
 from tests.condensing import look
 from tests.delegating import delegate, task_of
 
+pytestmark = pytest.mark.real
+
 NOTE = "Tests are run with make check."
 
 
@@ -132,6 +134,7 @@ class Breaking(ScriptedLLM):
         await super().prepare(llm)
 
 
+@pytest.mark.simulated
 async def test_what_breaks_a_consolidation_breaks_no_other_conversation(tmp_path: Path) -> None:
     client = Breaking(lambda request: say("It is make check."))
     async with Runtime(tmp_path / "store", client=client) as runtime:

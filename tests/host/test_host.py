@@ -20,6 +20,8 @@ from agentrt.testing import ScriptedLLM, call, finish, say
 from tests.proofs.evidence import check_numbering
 from tests.storage.failing_disk import FailingDisk
 
+pytestmark = pytest.mark.simulated
+
 AGENT = Agent(llm=LLM(model="scripted/model"), tools=(Tool(name="think"),), checkpoints=False)
 KINDS = ["full", "broken"]
 

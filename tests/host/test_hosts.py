@@ -9,6 +9,8 @@ import pytest
 
 from agentrt.host.hosts import SHORT, memory_is_short
 
+pytestmark = pytest.mark.simulated
+
 plenty = psutil.virtual_memory().available > 2 * SHORT * psutil.virtual_memory().total
 
 

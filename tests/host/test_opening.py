@@ -12,6 +12,8 @@ from agentrt.host import NOTHING, Opening
 from agentrt.host.opening import agreed
 from agentrt.secrets import SecretRegistry
 
+pytestmark = pytest.mark.pure
+
 
 def _tool(called: str) -> ToolType:
     @tool(name=called)

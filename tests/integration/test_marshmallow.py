@@ -24,6 +24,8 @@ from agentrt.llm.litellm_client import LiteLLMClient
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedProvider, call, finish
 
+pytestmark = pytest.mark.long
+
 RUN = Path(__file__).parent / "marshmallow-1867.json"
 PROBE = (
     "from datetime import timedelta; from marshmallow.fields import TimeDelta;"
@@ -111,7 +113,7 @@ def _edit(turn: dict[str, Any], command: str, **arguments: Any) -> ModelReply:
     return call("file_editor", turn["thought"], command=command, **arguments)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_a_real_run_fixes_the_real_package(source: Path, tmp_path: Path) -> None:
     assert python(source, "-c", PROBE).stdout == "344\n"
     task = json.loads(RUN.read_text())["task"]

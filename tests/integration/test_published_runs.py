@@ -22,6 +22,8 @@ from agentrt.testing import ScriptedLLM, call, finish
 from .test_marshmallow import python
 from .test_marshmallow import source as source  # the fixture
 
+pytestmark = pytest.mark.long
+
 FIELDS = "src/marshmallow/fields.py"
 RUNS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "published-runs.json").read_text())["runs"]
 
@@ -115,7 +117,7 @@ def turns(steps: list[list[Any]], tools: Default) -> Iterator[ModelReply]:
 PRESETS: Mapping[PresetName, Callable[[Path], Default]] = {kind.preset: kind for kind in (Default, Gpt5, Gemini)}
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("run", RUNS, ids=[f"{at}-{run['name']}" for at, run in enumerate(RUNS)])
 async def test_the_same_change_comes_of_it(

@@ -6,6 +6,8 @@ import pytest
 
 from agentrt.llm.addresses import Address, address_of
 
+pytestmark = pytest.mark.pure
+
 SECRET = "hunter2"
 
 

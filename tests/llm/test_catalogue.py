@@ -13,6 +13,8 @@ from agentrt.llm.library import acquire, release
 from agentrt.llm.providers import PROVIDERS, named, way
 from agentrt.specs import LLM
 
+pytestmark = pytest.mark.pure
+
 
 def test_a_model_that_nobody_knows_has_no_entry() -> None:
     catalogue = Catalogue.read()
@@ -41,7 +43,7 @@ def test_a_name_for_the_newest_of_a_kind_is_that_model() -> None:
     assert catalogue.entry("xai/a") is None
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_every_model_of_these_providers_is_known_as_litellm_knows_it() -> None:
     catalogue, differ, counted = Catalogue.read(), dict[str, str](), 0
     litellm = await acquire()

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.llm.counts import Tokens, counted
+
+pytestmark = pytest.mark.pure
 
 
 class Report(msgspec.Struct):

@@ -40,6 +40,8 @@ from agentrt.testing.turns import Turn
 
 from .calling import WIRES, llm, request
 
+pytestmark = pytest.mark.real
+
 FAULTS: dict[str, tuple[Callable[[WireName], Turn], type[ModelError]]] = {
     "context window": (context_window, ContextWindowExceeded),
     "content policy": (content_policy, ContentRefused),

@@ -10,6 +10,8 @@ import pytest
 from agentrt.llm import LiteLLMClient
 from agentrt.specs import LLM, Capabilities
 
+pytestmark = pytest.mark.simulated
+
 KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "DEEPSEEK_API_KEY": "k", "OLLAMA_API_KEY": "k"}
 
 
@@ -79,7 +81,7 @@ async def test_what_a_spec_says_comes_first(client: LiteLLMClient) -> None:
     assert found.cache_read_cost is None, "a price of one's own is for all tokens"
 
 
-@pytest.mark.proof
+@pytest.mark.long
 def test_litellm_is_loaded_off_the_loop_and_without_network() -> None:
     script = """
 import asyncio, socket, sys, threading

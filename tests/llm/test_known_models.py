@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from agentrt.llm import ModelsClient
 from agentrt.llm.known_models import KnownModel, known_models, matching
+
+pytestmark = pytest.mark.pure
 
 TABLE: dict[str, dict[str, Any]] = {
     "gpt-9": {
@@ -44,6 +48,7 @@ def test_all_words_are_in_the_name_and_models_that_can_be_called_come_first() ->
     ]
 
 
+@pytest.mark.simulated
 async def test_what_litellm_really_knows() -> None:
     client = ModelsClient({"ANTHROPIC_API_KEY": "none"})
     found = await client.models("claude")

@@ -11,6 +11,8 @@ import pytest
 
 from agentrt.llm import library
 
+pytestmark = pytest.mark.long
+
 HOST = """
 import gc, logging, os
 import litellm
@@ -35,7 +37,6 @@ anyio.run(main)
 """
 
 
-@pytest.mark.proof
 def test_a_program_that_uses_litellm_itself_keeps_its_settings() -> None:
     environment = os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}  # as its import has no network here
     done = subprocess.run([sys.executable, "-c", HOST], capture_output=True, text=True, env=environment, check=False)
@@ -53,7 +54,6 @@ print(os.environ.get("COHERE_API_BASE"), os.environ.get("LITELLM_MODE"))
 """
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize("mode", [None, "DEV"])
 def test_a_projects_env_file_is_not_read(tmp_path: Path, mode: str | None) -> None:
     """It could send the key to another host."""
@@ -64,6 +64,7 @@ def test_a_projects_env_file_is_not_read(tmp_path: Path, mode: str | None) -> No
     assert done.stdout == f"None {mode}\n", done.stderr
 
 
+@pytest.mark.simulated
 async def test_no_variable_is_left_for_what_the_process_starts() -> None:
     before = dict(os.environ)
     litellm = await library.acquire()

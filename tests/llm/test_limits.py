@@ -22,6 +22,8 @@ from agentrt.specs.llm import known_of
 from agentrt.usage import Usage
 from tests.clock import Time, settle
 
+pytestmark = pytest.mark.simulated
+
 
 def request(conversation: str = "a", model: str = "openai/gpt", prompt: int = 0, name: str = "") -> ModelRequest:
     """One that is estimated at so many tokens, and at `TOKENS_A_MESSAGE` at least."""
@@ -245,6 +247,7 @@ async def test_the_real_timer_serves() -> None:
         await model.answer("a2")
 
 
+@pytest.mark.pure
 def test_a_limit_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="calls must be at least 1, not 0; None is no limit"):
         ProviderLimits(calls=0)

@@ -28,6 +28,8 @@ from agentrt.testing import Cut, Fault, ScriptedProvider, Stall, call, finish, s
 
 from .calling import Shown, request
 
+pytestmark = pytest.mark.real
+
 IGNORE = Watch()
 
 
@@ -138,6 +140,7 @@ async def test_a_key_goes_into_the_call_and_nowhere_else(tmp_path: Path) -> None
         assert not path.is_file() or secret.encode() not in path.read_bytes()
 
 
+@pytest.mark.simulated
 async def test_a_model_that_cannot_work_is_refused_before_a_call() -> None:
     client = LiteLLMClient({})
     with pytest.raises(UnknownModel, match="name its provider"):

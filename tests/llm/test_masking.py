@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.llm.masking import holds_key, keys_of, recorded
 from agentrt.secrets import HIDDEN, Mask
 from agentrt.specs import LLM, FallbackLLM
+
+pytestmark = pytest.mark.pure
 
 
 def test_the_keys_of_the_environment_are_found() -> None:

@@ -13,6 +13,8 @@ from agentrt.llm.matching import Question, difference, question
 from agentrt.specs import LLM, AnyLLM, FallbackLLM, ImageContent, RouterLLM, Thinking, ToolAnnotations, ToolDefinition
 from agentrt.specs.content import text
 
+pytestmark = pytest.mark.pure
+
 MODEL = LLM(model="openai/gpt")
 
 

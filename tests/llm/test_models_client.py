@@ -15,6 +15,8 @@ from agentrt.testing import ScriptedProvider, say
 
 from .calling import request
 
+pytestmark = pytest.mark.real
+
 PROGRAM = """
 import asyncio, sys
 from agentrt.llm import ModelsClient
@@ -51,6 +53,7 @@ async def test_each_way_gives_the_reply() -> None:
     await client.aclose()
 
 
+@pytest.mark.simulated
 async def test_every_member_is_prepared() -> None:
     client = ModelsClient({"OPENAI_API_KEY": "k"})
     await client.prepare(LLM(model="openai/gpt-4o"))

@@ -11,6 +11,8 @@ from agentrt.errors import ConfigurationError, ProfileMissing
 from agentrt.llm.profiles import LLMRegistry, ProfileStore
 from agentrt.specs import LLM, AnyLLM, FallbackLLM, RouterLLM
 
+pytestmark = pytest.mark.simulated
+
 FAST = LLM(model="openai/fast", temperature=0.2, extra_headers={"anthropic-beta": "x"}, usage_id="fast")
 STRONG = LLM(model="anthropic/strong", api_key_env="MINE", usage_id="strong")
 
@@ -122,6 +124,7 @@ def test_a_name_is_a_word(store: ProfileStore, name: str) -> None:
         store.save(name, FAST)
 
 
+@pytest.mark.pure
 def test_a_registry_has_all_models_by_their_usage_id() -> None:
     registry = LLMRegistry()
     registry.add(FallbackLLM((FAST, RouterLLM(llms={"a": STRONG}, rule="cost"))))
@@ -132,6 +135,7 @@ def test_a_registry_has_all_models_by_their_usage_id() -> None:
         registry.get("x")
 
 
+@pytest.mark.pure
 def test_a_registry_refuses_two_models_of_one_usage_id() -> None:
     registry = LLMRegistry()
     registry.add(FAST)

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from agentrt.llm.providers import PROVIDERS, named, provider_of, way
 from agentrt.specs import LLM
 
+pytestmark = pytest.mark.pure
+
 AT = "http://127.0.0.1:1/v1"
 
 

@@ -34,6 +34,8 @@ from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.testing.scripted import Turn
 from agentrt.usage import Usage
 
+pytestmark = pytest.mark.simulated
+
 TOOL = ToolDefinition(name="look", description="Look around.", parameters=msgspec.Raw(b'{"type":"object"}'))
 MODEL = LLM(model="openai/gpt", api_key_env="MINE")
 KEYS = {"MINE": "key-of-my-own", "GROQ_API_KEY": "gsk-0123456789"}
@@ -247,6 +249,7 @@ async def test_among_equally_near_ones_the_one_with_the_same_settings_is_named(t
         await replaying(path).complete(request("a", "c"), Watch())
 
 
+@pytest.mark.real
 async def test_a_conversation_runs_again_from_its_recording(tmp_path: Path) -> None:
     """Its ids are new, and its results must be the same: it is told where they are not."""
     path, place = tmp_path / "calls.jsonl", tmp_path / "place"

@@ -20,6 +20,8 @@ from agentrt.llm.refusals import one_line, refusal, unreachable, wait_in
 from agentrt.secrets import Mask
 from agentrt.specs import LLM
 
+pytestmark = pytest.mark.pure
+
 MODEL = LLM(model="openai/any")
 
 STATUSES: dict[int, type[ModelError]] = {

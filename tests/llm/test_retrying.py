@@ -16,6 +16,8 @@ from agentrt.protocols import FailedTry, ModelRequest, Watch
 from agentrt.specs.content import text
 from agentrt.testing import ScriptedLLM, say
 
+pytestmark = pytest.mark.simulated
+
 MODEL = LLM(model="scripted", num_retries=3, retry_min_wait=1.0, retry_max_wait=8.0)
 REQUEST = ModelRequest(MODEL, (Message("user", text("hi")),), ())
 
@@ -85,6 +87,7 @@ class Halting(ScriptedLLM):
         return await super().complete(request, watch)
 
 
+@pytest.mark.real
 async def test_every_try_is_an_event_and_what_it_showed_is_void(tmp_path: Path) -> None:
     model = Halting([ModelUnavailable("cut"), say("A whole answer.")])
     async with Runtime(tmp_path / "s", client=RetryingClient(model, Slept())) as runtime:
@@ -101,6 +104,7 @@ async def test_every_try_is_an_event_and_what_it_showed_is_void(tmp_path: Path) 
     assert called.time_to_first_token is not None
 
 
+@pytest.mark.real
 async def test_an_interrupt_ends_a_wait_at_once(tmp_path: Path) -> None:
     waiting = anyio.Event()
 

@@ -17,6 +17,8 @@ from agentrt.specs.content import text
 from agentrt.testing import ScriptedLLM, say
 from agentrt.testing.scripted import Turn
 
+pytestmark = pytest.mark.simulated
+
 A, B, C = (LLM(model=name, usage_id=name) for name in "abc")
 
 
@@ -81,6 +83,7 @@ async def test_a_rule_is_known_before_the_first_call() -> None:
         await client.prepare(RouterLLM(llms={"a": A}, rule="yours"))
 
 
+@pytest.mark.real
 async def test_a_conversation_by_a_router_is_reopened_from_its_log(tmp_path: Path) -> None:
     router = RouterLLM(llms={"primary": FallbackLLM((A, C)), "secondary": B})
     client = failing(a=ModelUnavailable("down"))

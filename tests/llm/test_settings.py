@@ -24,6 +24,8 @@ from agentrt.testing.turns import Turn
 
 from .calling import WIRES, llm, request
 
+pytestmark = pytest.mark.real
+
 KEYS = {"OPENAI_API_KEY": "k"}
 
 
@@ -122,6 +124,7 @@ async def test_what_responses_do_not_have_is_refused_before_a_call(client: LiteL
         assert provider.requests[0][setting] == 3
 
 
+@pytest.mark.pure
 def test_a_long_name_of_a_conversation_is_a_digest_where_it_goes_to_the_provider() -> None:
     assert cache_key("c" * 64) == "c" * 64
     assert len(cache_key("c" * 65)) == 32

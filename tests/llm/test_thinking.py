@@ -19,6 +19,8 @@ from agentrt.protocols import FailedTry, ModelClient, ModelRequest, Watch
 from agentrt.specs.content import plain, text
 from agentrt.testing import ScriptedLLM, call, say
 
+pytestmark = pytest.mark.simulated
+
 MODEL = LLM(model="scripted", num_retries=1)
 AGENT = Agent(llm=MODEL, tools=())
 REQUEST = ModelRequest(MODEL, (Message("user", text("hi")),), ())

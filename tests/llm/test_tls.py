@@ -31,6 +31,8 @@ from tests.proofs.waiting import eventually
 from .calling import Shown, request
 from .replaying import events
 
+pytestmark = pytest.mark.real
+
 STREAMS = 120
 MOST_ON_ONE = 100
 """Streams that a connection of HTTP/2 carries at a time, as most servers have it."""

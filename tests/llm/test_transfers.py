@@ -15,6 +15,8 @@ import pytest
 
 from agentrt.llm.transfers import AGAIN, DEAD, TransferError, Transfers, _watch_over
 
+pytestmark = pytest.mark.real
+
 HEAD = b"HTTP/1.1 200 OK\r\n"
 Serve = Callable[[bytes, anyio.abc.SocketStream], Awaitable[None]]
 
@@ -213,6 +215,7 @@ async def test_an_answer_that_is_none_is_an_error(transfers: Transfers, answer: 
             await posted(transfers, url)
 
 
+@pytest.mark.simulated
 async def test_characters_that_cannot_be_sent_are_told(transfers: Transfers) -> None:
     with pytest.raises(TransferError, match="has characters that HTTP cannot have"):
         await posted(transfers, "http://127.0.0.1:9/", headers={"x": "\ud800"})
@@ -287,6 +290,7 @@ async def test_closing_ends_what_is_under_way_and_refuses_the_next() -> None:
             await posted(transfers, url)
 
 
+@pytest.mark.simulated
 def test_the_system_finds_out_that_the_other_end_is_gone() -> None:
     with socket.socket() as made:
         assert _watch_over(DEAD, made.fileno(), 0) == 0
@@ -294,6 +298,7 @@ def test_the_system_finds_out_that_the_other_end_is_gone() -> None:
         assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == DEAD * 1000
 
 
+@pytest.mark.simulated
 def test_a_request_that_outlives_its_loop_is_forgotten() -> None:
     kept = list[object]()
 

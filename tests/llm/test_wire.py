@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agentrt.context.messages import Message, ToolCall
 from agentrt.llm.wire import wire_message, wire_tool
 from agentrt.specs import BlobReference, ImageContent
 from agentrt.specs.content import text
 from tests import samples
+
+pytestmark = pytest.mark.pure
 
 
 def test_text_is_a_string() -> None:

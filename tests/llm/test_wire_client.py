@@ -26,6 +26,8 @@ from agentrt.specs.content import text
 from .calling import request
 from .replaying import JSON, STREAM, Replay, Replayed, events
 
+pytestmark = pytest.mark.real
+
 KEYS: dict[str, str] = {}
 WIRES = ("chat", "responses", "anthropic")
 

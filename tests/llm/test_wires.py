@@ -38,6 +38,8 @@ from agentrt.usage import Usage
 
 from .calling import WIRES, Shown, llm, request
 
+pytestmark = pytest.mark.real
+
 PNG = ImageContent("data:image/png;base64,iVBORw0KGgo=")
 USED = Usage(prompt_tokens=100, completion_tokens=20, cache_read_tokens=60, reasoning_tokens=7)
 BLOCKS = {
@@ -371,6 +373,7 @@ async def test_a_rule_that_nobody_knows_is_refused_before_anything_is_logged(tmp
                 assert conversation.cursor == before
 
 
+@pytest.mark.pure
 def test_a_reply_names_no_model_before_it_was_called() -> None:
     assert (ModelReply().model, ModelReply().cost) == ("", None)
 

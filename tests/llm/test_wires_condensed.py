@@ -26,6 +26,8 @@ from agentrt.testing.turns import Turn
 from .calling import WIRES, llm
 from .test_wires import PNG
 
+pytestmark = pytest.mark.real
+
 SETTINGS: dict[WireName, dict[str, Any]] = {
     "chat": {},
     "responses": {"reasoning_effort": "high"},

@@ -10,6 +10,8 @@ import pytest
 from agentrt.mcp.finding import found
 from agentrt.specs import ToolDefinition
 
+pytestmark = pytest.mark.pure
+
 
 def tool(name: str, description: str = "", *properties: str) -> ToolDefinition:
     schema = {"type": "object", "properties": {one: {} for one in properties}}

@@ -22,6 +22,8 @@ from agentrt.specs.mcp import MCPServer
 from agentrt.storage.memory import MemoryStorage
 from tests.mcp.test_oauth import visit
 
+pytestmark = pytest.mark.real
+
 Answer = tuple[int, dict[str, str], str]
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agentrt import LLM, Agent
 from agentrt.mcp.hiding import hide_secrets, without_secrets
 from agentrt.secrets import SecretRegistry
 from agentrt.specs.credentials import BearerAuth
 from agentrt.specs.mcp import MCPServer
+
+pytestmark = pytest.mark.pure
 
 
 def test_what_looks_like_a_secret_becomes_one_and_the_rest_stays() -> None:
@@ -18,6 +22,7 @@ def test_what_looks_like_a_secret_becomes_one_and_the_rest_stays() -> None:
     assert secrets == {"MCP_A_B_API_TOKEN": "abcdef-123456", "MCP_WEB_AUTHORIZATION": "Bearer hunter2"}
 
 
+@pytest.mark.simulated
 async def test_a_conversation_has_them_and_its_agent_has_not() -> None:
     registry = SecretRegistry({})
     agent = Agent(llm=LLM(model="x"), mcp_servers={"a": MCPServer(command="x", env={"API_TOKEN": "abcdef-123456"})})

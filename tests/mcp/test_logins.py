@@ -14,6 +14,8 @@ from agentrt.specs.mcp import MCPServer
 from agentrt.storage.memory import MemoryStorage
 from tests.mcp.serving import free_port, served
 
+pytestmark = pytest.mark.real
+
 
 @pytest.mark.usefixtures("warm_servers")
 async def test_one_owner_does_not_keep_others_from_logging_in() -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from agentrt.mcp.mentions import MOST, prompt_in, resources_in
 
+pytestmark = pytest.mark.pure
+
 KNOWN = ("demo", "a.b")
 
 

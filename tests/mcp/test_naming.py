@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from agentrt.mcp.naming import legal, named, offered
 
+pytestmark = pytest.mark.pure
+
 
 @given(st.text(min_size=1, max_size=200))
 def test_every_name_is_made_legal_for_every_provider(name: str) -> None:

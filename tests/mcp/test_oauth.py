@@ -25,7 +25,7 @@ from agentrt.specs.mcp import MCPServer
 from agentrt.storage.memory import MemoryStorage
 from tests.mcp.serving import free_port, served
 
-pytestmark = pytest.mark.usefixtures("warm_servers")
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("warm_servers")]
 
 SECONDS = 30
 

@@ -18,6 +18,8 @@ from agentrt.specs.mcp import MCPServer
 from agentrt.storage.memory import MemoryStorage
 from agentrt.testing import ScriptedLLM
 
+pytestmark = pytest.mark.simulated
+
 SERVER = MCPServer(command="demo")
 
 

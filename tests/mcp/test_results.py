@@ -11,6 +11,8 @@ from agentrt import specs
 from agentrt.mcp.results import LARGEST_IMAGE, content_of, is_image
 from tests.mcp.server import PNG
 
+pytestmark = pytest.mark.pure
+
 
 def shown(*blocks: object, **more: object) -> tuple[specs.Content, ...]:
     return content_of(CallToolResult(content=list(blocks), **more))  # type: ignore[arg-type]

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from agentrt.errors import ConfigurationError
 from agentrt.network import AddressRefused, Guard, HostUnknown, is_public
 
+pytestmark = pytest.mark.real
+
 PRIVATE = [
     IPv4Network(one)
     for one in (
@@ -26,6 +28,7 @@ def private(draw: st.DrawFn) -> IPv4Address:
     return network[draw(st.integers(0, network.num_addresses - 1))]
 
 
+@pytest.mark.simulated
 @given(private())
 def test_a_private_address_is_not_public_in_any_of_its_forms(address: IPv4Address) -> None:
     number = int(address)
@@ -35,6 +38,7 @@ def test_a_private_address_is_not_public_in_any_of_its_forms(address: IPv4Addres
         assert not is_public(IPv6Address(prefix | held))
 
 
+@pytest.mark.pure
 @given(st.integers(0, 2**128 - 1).map(IPv6Address))
 def test_only_routed_addresses_of_ipv6_are_public(address: IPv6Address) -> None:
     assert not is_public(address) or int(address) >> 125 == 1
@@ -49,6 +53,7 @@ async def test_no_private_address_passes_as_any_number(address: IPv4Address, sch
             await Guard().check(f"{scheme}://{host}:{port}/x")
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     "host",
     [
@@ -80,6 +85,7 @@ async def test_a_name_is_what_it_stands_for() -> None:
         await Guard().check("http://LOCALHOST:1/")
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "http://", "http://[::1", "x", "http://h:99999/", "ftp://h/"])
 async def test_what_is_no_address_of_the_web_is_refused(url: str) -> None:
     with pytest.raises(HostUnknown):
@@ -99,6 +105,7 @@ async def test_what_is_allowed_is_a_host_or_one_port_of_it() -> None:
     assert "127.0.0.9" in await guard.addresses("127.0.0.9", 80)
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("name", ["", "a b", "http://x", "x/y", "x:y", "u@h", ":80", "[::1"])
 def test_what_names_no_host_is_not_allowed(name: str) -> None:
     with pytest.raises(ConfigurationError, match="no host"):

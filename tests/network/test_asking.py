@@ -20,6 +20,8 @@ from agentrt.network.asking import ask
 from tests.certificates import self_signed
 from tests.network.serving import Asked, endless, page, pages, serving
 
+pytestmark = pytest.mark.real
+
 HERE = Guard(["127.0.0.1"])
 
 

@@ -8,6 +8,8 @@ import pytest
 from agentrt.network import Guard
 from agentrt.network.egress import Egress, egress
 
+pytestmark = pytest.mark.real
+
 
 async def asked(proxy: Egress, head: str, then: bytes = b"") -> bytes:
     """All that the proxy answers."""

@@ -6,6 +6,8 @@ import pytest
 
 from agentrt.network.proxies import proxy_of
 
+pytestmark = pytest.mark.pure
+
 NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from agentrt.network.unpacking import PIECE, Unpacking
 
+pytestmark = pytest.mark.pure
+
 
 def bare(data: bytes) -> bytes:
     packing = zlib.compressobj(wbits=-15)

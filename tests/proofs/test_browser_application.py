@@ -24,7 +24,7 @@ from tests.mcp.serving import free_port, listens
 
 from .waiting import eventually
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 PASSWORD = "correct-horse-battery"
 

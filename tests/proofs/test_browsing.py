@@ -24,7 +24,7 @@ from .evidence import check_numbering, results
 from .test_code_tools import PACE, killed_in
 from .waiting import eventually
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 
 def number(text: str, element: str) -> int:

@@ -26,6 +26,8 @@ from . import code_worker
 from .evidence import check_numbering, results
 from .killing import killed_after
 
+pytestmark = pytest.mark.long
+
 PROJECT = Path(__file__).parent.parent.parent
 MODULES = 40
 PACE = 0.1
@@ -146,7 +148,7 @@ async def killed_in(tool: str, program: list[str], seconds: float) -> bool:
         return await killed_after(process, seconds) != 0
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 async def test_it_goes_on_after_a_kill_in_each_tool(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     store, root, chance = tmp_path / "store", tmp_path / "work", random.Random(seed)

@@ -35,6 +35,8 @@ from .condensing_worker import TOP, WINDOW
 from .killing import killed_after
 from .waiting import eventually
 
+pytestmark = pytest.mark.long
+
 PROJECT = Path(__file__).parent.parent.parent
 STEPS = 60
 SUMMARY = "## Task\nCount to sixty.\n## Decisions\n- one number a step\n## Open\n- the numbers that are left"
@@ -70,7 +72,7 @@ def condensations(events: list[Event]) -> list[Condensation]:
     return [event for event in events if isinstance(event, Condensation)]
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_a_full_window_outlives_a_kill_a_rewind_and_a_fork(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +143,7 @@ async def talked(session: aiohttp.ClientSession, url: str, key: str, place: Path
     return at
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_two_owners_never_meet(tmp_path: Path) -> None:
     """In one workspace of one server: memories, their consolidation, and what is recalled of earlier conversations."""
     home, seen = tmp_path / "home", dict[str, list[str]]()

@@ -22,7 +22,7 @@ from tests.tools.browser.site import site
 from .consoles import PATIENCE, PHONE, Console, Tab, console, process, stage
 from .waiting import eventually
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 LONG = " ".join(f"word{number}" for number in range(120))
 RISKY = call("terminal", "I clean up.", command="rm -rf build && git push --force origin main")

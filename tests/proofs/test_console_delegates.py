@@ -16,7 +16,7 @@ from agentrt.testing.turns import Stall, Turn
 
 from .consoles import PATIENCE, Tab, console
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 TOOLS = (Tool("delegate"), Tool("terminal"))
 RISKY = call("terminal", "I clean up.", command="rm -rf build && git push --force origin main")

@@ -23,7 +23,7 @@ from .consoles import PATIENCE, PHONE, Console, Tab, console
 from .test_console import _png
 from .waiting import eventually
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 GREEN = _png(64, 48, b"".join(b"\0" + bytes((47, 93, 80)) * 64 for _ in range(48)))
 SHOWN = f"data:image/png;base64,{b64encode(GREEN).decode()}"

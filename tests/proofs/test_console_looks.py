@@ -20,7 +20,7 @@ from agentrt.testing import call, calls, finish
 
 from .consoles import PATIENCE, PHONE, console
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 NIGHTLY = "Why is the nightly build slow?"
 LARGEST = 200 * 1024

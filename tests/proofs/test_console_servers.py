@@ -15,7 +15,7 @@ from tests.mcp.warm import server_of
 
 from .consoles import PATIENCE, console
 
-pytestmark = [pytest.mark.proof, pytest.mark.usefixtures("warm_servers")]
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("warm_servers")]
 
 DEMO = server_of()
 

@@ -15,7 +15,7 @@ from tests.stores import keyring
 
 from .consoles import PATIENCE, PHONE, SECTIONS, Console, Tab, console
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 RISKY = call("terminal", "I publish it.", command="git push --force origin main")
 HARMLESS = call("terminal", "I look.", command="ls")

@@ -17,7 +17,7 @@ from tests.stores import make_key
 
 from .consoles import PATIENCE, PHONE, SECTIONS, console
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 PAYLOADS = (
     "<script>window.pwned = 1</script>",

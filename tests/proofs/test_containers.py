@@ -41,7 +41,7 @@ from ..tools.terminals.test_terminal import shown
 from .engines import IMAGE, NoEngine, engine
 from .waiting import eventually
 
-pytestmark = [pytest.mark.proof, pytest.mark.timed]
+pytestmark = [pytest.mark.long, pytest.mark.timed]
 SECONDS = 0.2
 """How soon a person's interrupt has ended a command that heeds it."""
 

@@ -25,6 +25,8 @@ from . import context_worker
 from .killing import killed_after
 from .waiting import eventually
 
+pytestmark = pytest.mark.long
+
 PROJECT = Path(__file__).parent.parent.parent
 FILES: Mapping[str, str] = {
     "AGENTS.md": "Use tabs.",
@@ -63,7 +65,7 @@ def write(root: Path, files: Mapping[str, str]) -> None:
         path.write_text(text)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_it_is_resumed_after_a_kill_with_the_files_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, place, plugin = tmp_path / "store", tmp_path / "place", tmp_path / "plugin"
     write(place, FILES)

@@ -38,6 +38,8 @@ from .killing import killed_after
 from .waiting import eventually
 from .worker import COUNTED
 
+pytestmark = pytest.mark.long
+
 PROJECT = Path(__file__).parent.parent.parent
 RUN_SECONDS = 60.0
 WORK = 24
@@ -194,22 +196,20 @@ def limits_of(seed: int) -> Sequence[str]:
     ]
 
 
+@pytest.mark.real
 async def test_a_tree_is_killed_and_does_its_work(tmp_path: Path) -> None:
     await works(tmp_path, 1, 3)
 
 
-@pytest.mark.proof
 async def test_a_tree_is_killed_and_does_not_overspend(tmp_path: Path) -> None:
     await spends(tmp_path, 2, 3, "--cost", "0.4", "--steps", "9999")
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize("seed", range(20))
 async def test_trees_are_killed_again_and_again_and_do_their_work(tmp_path: Path, seed: int) -> None:
     await works(tmp_path, seed, random.Random(seed).randint(1, 12))
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize("seed", range(21))
 async def test_trees_are_killed_again_and_again_and_do_not_overspend(tmp_path: Path, seed: int) -> None:
     await spends(tmp_path, seed, random.Random(seed).randint(1, 12), *limits_of(seed))
@@ -231,7 +231,6 @@ async def dies_at(directory: Path, point: str, occurrence: int) -> None:
     check_work(tree)
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("occurrence", range(1, COMMITS, 5))
 async def test_a_tree_dies_in_any_commit(tmp_path: Path, point: str, occurrence: int) -> None:
@@ -327,12 +326,12 @@ class Person:
             assert set(counted.values()) <= {1}
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_few_moments(tmp_path: Path, seed: int) -> None:
     await Person(tmp_path, seed).see_to_the_end()
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize("seed", range(100, 160))
 async def test_any_moment(tmp_path: Path, seed: int) -> None:
     await Person(tmp_path, seed).see_to_the_end()

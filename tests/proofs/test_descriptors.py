@@ -13,7 +13,7 @@ import pytest
 from . import process_worker
 from .system_calls import why_not
 
-pytestmark = [pytest.mark.proof, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
+pytestmark = [pytest.mark.long, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
 
 PROJECT = Path(__file__).parent.parent.parent
 SECONDS = 300

@@ -14,7 +14,7 @@ from agentrt.server.running import serving
 
 from .consoles import CHROMIUM, PATIENCE, QUIET, build
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("prefix", ["", "/agents"])

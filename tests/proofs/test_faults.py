@@ -21,6 +21,8 @@ from . import committer, host, system_calls
 from .evidence import RUN_SECONDS, check_numbering
 from .host import ATTEMPTS, ENDED
 
+pytestmark = pytest.mark.real
+
 PROJECT = Path(__file__).parent.parent.parent
 
 BAD = "bad"
@@ -158,7 +160,7 @@ async def test_a_store_on_a_full_disk(tmp_path: Path) -> None:
 
 
 @needs_mounts
-@pytest.mark.proof
+@pytest.mark.long
 async def test_a_read_only_directory(tmp_path: Path) -> None:
     """Of one that exists, and one that is new: neither is harmed, and both say what is wrong."""
     first = await hosted(tmp_path, BAD)
@@ -197,10 +199,10 @@ async def injected(store: Path, faults: Sequence[str], *names: str) -> Told:
     "fault",
     [
         "fdatasync:error=EIO:when=7",
-        pytest.param("fdatasync:error=EIO:when=1", marks=pytest.mark.proof),
-        pytest.param("write:error=EIO:when=7", marks=pytest.mark.proof),
-        pytest.param("write:error=EIO:when=1", marks=pytest.mark.proof),
-        pytest.param("write:error=EIO:when=2+", marks=pytest.mark.proof),
+        pytest.param("fdatasync:error=EIO:when=1", marks=pytest.mark.long),
+        pytest.param("write:error=EIO:when=7", marks=pytest.mark.long),
+        pytest.param("write:error=EIO:when=1", marks=pytest.mark.long),
+        pytest.param("write:error=EIO:when=2+", marks=pytest.mark.long),
     ],
 )
 async def test_an_error_of_one_file(tmp_path: Path, fault: str) -> None:
@@ -219,8 +221,8 @@ async def test_an_error_of_one_file(tmp_path: Path, fault: str) -> None:
     "faults",
     [
         ("syncfs:error=EIO", "fdatasync:error=EIO:when=3"),
-        pytest.param(("syncfs:error=EIO",), marks=pytest.mark.proof),
-        pytest.param(("syncfs:error=EIO:when=2", "write:error=EIO:when=9"), marks=pytest.mark.proof),
+        pytest.param(("syncfs:error=EIO",), marks=pytest.mark.long),
+        pytest.param(("syncfs:error=EIO:when=2", "write:error=EIO:when=9"), marks=pytest.mark.long),
     ],
 )
 async def test_an_error_of_the_file_system(tmp_path: Path, faults: Sequence[str]) -> None:
@@ -254,7 +256,7 @@ async def test_a_second_process_is_told_in_one_line_and_waits_for_no_one(tmp_pat
     assert after.acknowledged[BAD][0] == parse(said.decode()).acknowledged[BAD][-1] + 1
 
 
-@pytest.mark.parametrize("journals", [100, pytest.param(300, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("journals", [100, pytest.param(300, marks=pytest.mark.long)])
 async def test_few_descriptors_serve_many_conversations(tmp_path: Path, journals: int) -> None:
     """64 in all, of which the logs get half."""
     program = [sys.executable, "-m", committer.__name__, str(tmp_path), str(journals)]

@@ -11,7 +11,7 @@ from tests import first_hour
 
 from .consoles import CHROMIUM, PATIENCE, QUIET
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("path", ["/", "/socket"])

@@ -13,6 +13,8 @@ from agentrt.testing import ScriptedLLM, say
 from tests.server.endpoints.helpers import begin
 from tests.server.served import agent, served
 
+pytestmark = pytest.mark.long
+
 SIZE = 4 << 20
 
 
@@ -37,7 +39,7 @@ def fill(ballast: Path) -> None:
             file.write(bytes(4096))
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_a_server_on_a_full_disk_says_so_and_heals(small_disk: Path) -> None:
     async with served(small_disk, ScriptedLLM(lambda request: say("Fine."))) as client:
         with anyio.fail_after(10):

@@ -39,6 +39,8 @@ from .evidence import check_numbering, number_of, results
 from .waiting import eventually
 from .worker import COUNTED, counting_tools, steps_taken
 
+pytestmark = pytest.mark.real
+
 NAME = "interrupted"
 
 SECONDS = 0.2
@@ -284,7 +286,7 @@ async def test_a_few_moments(tmp_path: Path, seed: int) -> None:
     await interrupted_at_random(tmp_path, seed)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.timed
 @pytest.mark.parametrize("seed", range(100, 140))
 async def test_any_moment(tmp_path: Path, seed: int) -> None:

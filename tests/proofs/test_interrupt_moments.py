@@ -32,6 +32,8 @@ from .test_interrupt import SLACK, family, marked, unique_mark
 from .waiting import eventually
 from .worker import counting_tools
 
+pytestmark = pytest.mark.real
+
 MOMENTS = 200
 SECONDS = 0.2
 GONE_SECONDS = 2.0
@@ -195,7 +197,7 @@ async def test_some_moments(tmp_path: Path) -> None:
     assert where.total() == len(took) == 6
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.timed
 async def test_two_hundred_moments(tmp_path: Path) -> None:
     where, took = await moments(tmp_path, MOMENTS, seed=2, slack=1.0)

@@ -23,7 +23,7 @@ from .evidence import check_numbering, results
 from .test_code_tools import PACE, killed_in
 from .waiting import eventually
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 DOCUMENTS = Path(__file__).parent.parent / "documents" / "files"
 CELL = """

@@ -25,6 +25,8 @@ from .killing import killed_after
 from .waiting import eventually
 from .worker import counting_tools, scripted
 
+pytestmark = pytest.mark.real
+
 POINTS = ("taken", "written", "synced", "acknowledged")
 KILLED = -signal.SIGKILL
 COMMITS = 29
@@ -103,7 +105,7 @@ async def test_an_idempotent_tool_runs_again(tmp_path: Path) -> None:
     assert results(events)[again.id].seq > logs[1][-1].seq
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("point", POINTS)
 async def test_every_commit_of_a_run(tmp_path: Path, point: str) -> None:
     await side_by_side(tmp_path, *([(point, occurrence)] for occurrence in range(1, COMMITS + 1)), here=True)
@@ -112,14 +114,14 @@ async def test_every_commit_of_a_run(tmp_path: Path, point: str) -> None:
     assert sum(line.startswith(b'{"i":1,') for line in work.log.read_bytes().splitlines()) == COMMITS
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("point", POINTS)
 async def test_deaths_while_recovering(tmp_path: Path, point: str) -> None:
     """Three deaths in a row, two of them in the first commits after a recovery."""
     await side_by_side(tmp_path, *([("acknowledged", first), (point, 1), (point, 2)] for first in (4, 10, 14, 23)))
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(50))
 async def test_any_moment(tmp_path: Path, seed: int) -> None:
     work, chance = Work(tmp_path), random.Random(seed)
@@ -132,7 +134,7 @@ async def test_any_moment(tmp_path: Path, seed: int) -> None:
     check_finished(work, logs)
 
 
-@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.long)])
 async def test_a_store_that_is_killed_again_and_again(tmp_path: Path, kills: int) -> None:
     """Also while it is opened: what was acknowledged stays, and what was once recovered too."""
     names, chance = [f"c{number}" for number in range(JOURNALS)], random.Random(kills)

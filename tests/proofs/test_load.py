@@ -27,7 +27,7 @@ from tests.stores import make_key
 from .mirror import Mirror
 from .waiting import eventually
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 CONVERSATIONS = 400
 SUBSCRIBERS = 200

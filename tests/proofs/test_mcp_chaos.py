@@ -30,7 +30,7 @@ from tests.mcp.wicked import WAYS, WEB_WAYS
 from .evidence import check_numbering
 from .waiting import eventually
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 STAGES = (
     "server/discover",

@@ -23,7 +23,7 @@ from tests.server.served import served
 
 from .packages import npm
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 ROOT = Path(__file__).parent.parent.parent
 
 FIXTURES = "asks for a tool, a resource or a prompt of the suite's own, with a fixed name"

@@ -25,7 +25,7 @@ from agentrt.testing import ScriptedLLM, call, finish
 from .packages import npm, pip
 from .waiting import eventually
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 SECONDS = 120
 
 

@@ -17,7 +17,7 @@ from agentrt.testing import ScriptedLLM, finish
 from ..server.endpoints.helpers import begin, settled
 from ..server.served import served
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 WEB = Path(pages.__file__).parent / "web"
 CLIENT = WEB / "client"

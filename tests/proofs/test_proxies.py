@@ -22,7 +22,7 @@ from agentrt.server.running import serving
 from agentrt.testing import ScriptedProvider, say
 from tests.test_deploying import shown
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 HOST = "agents.example.org"
 MOST = 4 * 1024 * 1024

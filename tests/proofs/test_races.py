@@ -19,6 +19,8 @@ from tests.stores import directory
 from .evidence import Work, check_finished, check_numbering
 from .waiting import eventually
 
+pytestmark = pytest.mark.simulated
+
 NAME = "shared"
 AGENT = Agent(llm=LLM(model="scripted"), tools=(), system_prompt="Answer.")
 
@@ -85,6 +87,7 @@ async def test_a_closed_conversation_writes_nothing_more(tmp_path: Path, point: 
     assert said == ["from the first", "from the second"]
 
 
+@pytest.mark.real
 async def test_one_process_of_three_gets_a_conversation(tmp_path: Path) -> None:
     work, codes = Work(tmp_path), list[int]()
 

@@ -25,7 +25,7 @@ from agentrt.testing import ScriptedLLM, call, finish, say
 
 from ..server.served import Client, served
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 REQUESTS = int(os.environ.get("AGENTRT_REQUESTS", "10000"))
 AT_ONCE = 16

@@ -26,7 +26,7 @@ from agentrt.testing import ScriptedLLM, finish
 
 from ..server.served import Client, served
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 EXAMPLES = int(os.environ.get("AGENTRT_EXAMPLES", "100"))
 """Requests an operation, about."""

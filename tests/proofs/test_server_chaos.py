@@ -29,7 +29,7 @@ from . import streaming_server
 from .mirror import Mirror
 from .waiting import eventually
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 PROJECT = Path(__file__).parent.parent.parent
 SECONDS = 120.0

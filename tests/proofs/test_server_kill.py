@@ -22,7 +22,7 @@ from tests.sandboxes.living import lives
 from .killing import killed_after
 from .waiting import eventually
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 MANY = 40
 STEPS = 6

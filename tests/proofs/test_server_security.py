@@ -29,7 +29,7 @@ from tests.test_secrecy import found_in, noise, shown
 
 from .waiting import eventually
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 PRINT = """python3 - <<'END'
 import base64, os, sys, time, urllib.parse

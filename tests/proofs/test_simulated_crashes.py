@@ -14,6 +14,8 @@ from agentrt.storage import FileStore
 
 from .crashing import World
 
+pytestmark = pytest.mark.simulated
+
 MEMORY = Path("/dev/shm")
 """Where a file system in memory is mounted, as a rule."""
 
@@ -46,7 +48,7 @@ async def test_what_a_crash_leaves(root: Path, durability: Durability, seeds: in
             tasks.start_soon(some, store)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize(("durability", "seeds"), [(COMMIT, 10_000), (INTERVAL, 2_000), (NONE, 2_000)])
 async def test_what_ten_thousand_crashes_leave(root: Path, durability: Durability, seeds: int) -> None:
     async with FileStore(root) as store:

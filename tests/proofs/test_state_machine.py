@@ -8,10 +8,12 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.decisions.machine import ConversationMachine
 
+pytestmark = pytest.mark.long
+
 LIVES, STEPS = 2000, 80
 
 
-@pytest.mark.proof
+@pytest.mark.long
 def test_no_life_of_a_conversation_breaks_a_law() -> None:
     """Never two results for one call, never an execution without the word it needed, never a call after finish, never
     more than the budget, and always a way forward."""

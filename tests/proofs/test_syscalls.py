@@ -21,7 +21,7 @@ from .worker import ACKNOWLEDGED, COUNTED
 
 PROJECT = Path(__file__).parent.parent.parent
 
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+pytestmark = [pytest.mark.real, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
 
 
 class Trace:
@@ -78,6 +78,7 @@ def test_each_batch_is_one_write_that_is_right_about_what_is_durable(run: Trace)
     assert sum(len(run.records(write)) for write in run.appends) == len(places)
 
 
+@pytest.mark.pure
 def test_nothing_is_acknowledged_before_its_sync(run: Trace) -> None:
     durable = run.durable()
     assert [seq for seq, _ in run.acknowledgements] == list(range(1, len(run.ends) + 1))
@@ -85,6 +86,7 @@ def test_nothing_is_acknowledged_before_its_sync(run: Trace) -> None:
         assert durable[seq] < acknowledged, f"event {seq} was visible before it was durable"
 
 
+@pytest.mark.pure
 def test_directories_are_synced_before_the_first_acknowledgement(run: Trace) -> None:
     check_directories(run)
 
@@ -95,6 +97,7 @@ def check_directories(run: Trace) -> None:
         assert any(sync.ended < first for sync in syncs(run.calls, directory)), directory
 
 
+@pytest.mark.simulated
 def test_a_tool_takes_effect_after_the_sync_of_its_start(run: Trace) -> None:
     events, durable = run.work.events(), run.durable()
     numbers = {event.id: number_of(event) for event in events if isinstance(event, ActionEvent)}
@@ -106,6 +109,7 @@ def test_a_tool_takes_effect_after_the_sync_of_its_start(run: Trace) -> None:
         assert durable[started[int(line)]] < effect.begun, f"{line} was counted before its start was durable"
 
 
+@pytest.mark.simulated
 def test_a_blob_is_durable_before_its_event(run: Trace) -> None:
     events, directory = run.work.events(), run.work.directory / "blobs"
     (blob,) = blobs(events)
@@ -116,12 +120,13 @@ def test_a_blob_is_durable_before_its_event(run: Trace) -> None:
         assert any(sync.ended < append for sync in syncs(run.calls, path)), path
 
 
+@pytest.mark.pure
 def test_a_new_store_is_durable_before_the_first_acknowledgement(run: Trace) -> None:
     first = run.acknowledgements[0][1]
     assert any(sync.ended < first for sync in syncs(run.calls, run.work.store)), "the name of its only directory"
 
 
-@pytest.mark.parametrize("occurrence", [pytest.param(1, marks=pytest.mark.proof), 7])
+@pytest.mark.parametrize("occurrence", [pytest.param(1, marks=pytest.mark.long), 7])
 async def test_what_a_dead_process_wrote_and_did_not_sync(tmp_path: Path, occurrence: int) -> None:
     """What recovery finds may be in the page cache only: it is synced before it is shown, or said to be durable."""
     work = Work(tmp_path)

@@ -26,6 +26,8 @@ from tests.storage.commits import append, reopen
 from .evidence import check_numbering, results
 from .worker import steps_taken
 
+pytestmark = pytest.mark.simulated
+
 NAME = "thinking"
 AGENT = Agent(llm=LLM(model="scripted"), tools=(), checkpoints=False, system_prompt="Think.")
 MESSAGE = MessageEvent(source="user", content=text("Go on."))
@@ -151,7 +153,7 @@ async def check_cut(store: FileStore, log: Log, length: int, *, takes_more: bool
         assert len(set_aside(path)) <= 1
 
 
-@pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.long)])
 def test_a_cut_log_is_read_as_whole_batches(log: Log, tmp_path: Path, step: int) -> None:
     path = put(tmp_path, log.data)
     edges = {end + near for end in log.batch_ends for near in (-1, 0, 1) if end + near <= len(log.data)}
@@ -169,7 +171,7 @@ async def test_a_cut_log_takes_more_with_its_tail_set_aside(log: Log, tmp_path: 
             await check_cut(store, log, length)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_every_cut_log_takes_more_with_its_tail_set_aside(log: Log, tmp_path: Path) -> None:
     async def check(lane: int) -> None:
         async with FileStore(tmp_path / str(lane)) as store:
@@ -199,7 +201,7 @@ async def test_a_cut_conversation_is_resumed(run: Log, tmp_path: Path) -> None:
         await resume_and_finish(run, tmp_path, (start + end) // 2)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_a_conversation_cut_anywhere_is_resumed(run: Log, tmp_path: Path) -> None:
     for length in range(run.batch_ends[0], len(run.data), 13):
         await resume_and_finish(run, tmp_path, length)
@@ -295,12 +297,12 @@ async def test_a_flipped_bit_is_never_accepted(log: Log, tmp_path: Path) -> None
             await check_opened(store, log, path, place)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 def test_no_flipped_bit_is_ever_accepted(log: Log, tmp_path: Path) -> None:
     check_flips(put(tmp_path, log.data), log, flips(log))
 
 
-@pytest.mark.parametrize("sampled", [30, pytest.param(20_000, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("sampled", [30, pytest.param(20_000, marks=pytest.mark.long)])
 async def test_flipped_bits_of_a_large_log(tmp_path: Path, sampled: int) -> None:
     log, chance = await large_log(tmp_path), random.Random(3)
     path, ends = _path(tmp_path), [0, *accumulate(map(len, log.lines))]

@@ -21,6 +21,8 @@ from agentrt.protocols import Watch
 from tests.llm.calling import request
 from tests.llm.replaying import Replay, Replayed, split
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = 10_000
 SECONDS = float(os.environ.get("AGENTRT_STREAM_SECONDS", "20"))
 """For each interface; more of them compare all examples."""
@@ -335,7 +337,7 @@ def excused(wire: str, case: Case, ours: Outcome, theirs: Outcome) -> list[str] 
     return [one.why for one in met] if differ <= frozenset().union(*(one.members for one in met)) else None
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.timed
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore:.*:UserWarning")
 @pytest.mark.parametrize("wire", INTERFACES)

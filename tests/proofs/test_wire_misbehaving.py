@@ -18,7 +18,7 @@ from tests.llm.calling import Shown, request
 from tests.llm.replaying import Replay, Replayed, events
 from tests.llm.test_wire_client import WIRES, saying
 
-pytestmark = [pytest.mark.proof, pytest.mark.timed]
+pytestmark = [pytest.mark.long, pytest.mark.timed]
 
 TIMES = 100
 MOMENT = 0.010

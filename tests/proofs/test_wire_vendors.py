@@ -15,7 +15,7 @@ from agentrt.protocols import Watch
 from tests.llm.calling import Shown, request
 from tests.llm.replaying import Replay, Replayed, events, split
 
-pytestmark = [pytest.mark.proof, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")]
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")]
 
 
 @pytest.fixture

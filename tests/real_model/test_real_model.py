@@ -22,6 +22,7 @@ from agentrt.storage.checking import verify
 from .serving import WINDOW, model_file, served
 
 pytestmark = [
+    pytest.mark.real,
     pytest.mark.real_model,
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20"),
 ]

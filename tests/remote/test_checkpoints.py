@@ -15,7 +15,7 @@ from .places import At, everything
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
 
-pytestmark = pytest.mark.usefixtures("files_are_kept_in_time")
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("files_are_kept_in_time")]
 
 
 def filled(place: Path) -> None:

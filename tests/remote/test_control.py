@@ -29,6 +29,8 @@ from tests.steering import HeldModel, running
 
 from .places import At, Local, everything
 
+pytestmark = pytest.mark.real
+
 MODEL = LLM(model="scripted")
 PRICED = LLM(model="scripted", input_cost_per_token=1e-6, output_cost_per_token=2e-6, max_output_tokens=1000)
 AGENT = Agent(llm=MODEL, tools=(Tool("greet"),))

@@ -20,6 +20,8 @@ from tests.proofs.waiting import eventually
 from .places import TOKEN, remote
 from .proxy import Proxy, proxied
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 LARGE = random.Random(5).randbytes(3_000_001)
 

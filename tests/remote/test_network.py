@@ -24,6 +24,8 @@ from . import program
 from .places import TOKEN, everything, remote
 from .proxy import Proxy, proxied
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("count"),))
 DONE = ExecutionStatus.FINISHED
 

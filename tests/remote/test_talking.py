@@ -43,6 +43,8 @@ from tests.test_streaming import Noisy, Slow, first_delta
 
 from .places import At, everything
 
+pytestmark = pytest.mark.real
+
 MODEL = LLM(model="scripted")
 AGENT = Agent(llm=MODEL, tools=(), checkpoints=False)
 OTHER = Agent(llm=MODEL, tools=(), system_prompt="Be kind.")

@@ -19,6 +19,8 @@ from tests.server.endpoints.test_git import git
 
 from .places import At, everything
 
+pytestmark = pytest.mark.real
+
 MODEL = LLM(model="scripted")
 AGENT = Agent(llm=MODEL, tools=())
 LARGE = random.Random(5).randbytes(3_000_001)

@@ -23,6 +23,8 @@ from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.tools import BUILT_IN
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 
 

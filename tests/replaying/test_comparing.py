@@ -14,6 +14,8 @@ from agentrt.replaying.comparing import Difference, Side, compare, compare_messa
 from agentrt.usage import Usage
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 
 def facts(*events: Event, **more: Any) -> dict[str, Any]:
     """The last event's, on a side that knows the others."""

@@ -30,6 +30,8 @@ from agentrt.specs.content import text
 from .histories import HISTORIES
 from .recorder import Recorded
 
+pytestmark = pytest.mark.real
+
 
 def place(made: Recorded, kind: type[Event], number: int = 0) -> int:
     """The index of an event."""

@@ -15,6 +15,8 @@ from agentrt.testing import ScriptedLLM, finish
 
 from .recorder import TOOLS, same
 
+pytestmark = pytest.mark.simulated
+
 LOGS = sorted((Path(__file__).parent / "version-3").glob("*.jsonl"))
 ENDS = {
     "a_hook_never_lets_the_agent_finish": "error",
@@ -53,6 +55,7 @@ def test_a_run_that_waited_for_a_person_below_waits(tmp_path: Path) -> None:
     assert statuses == [ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION], "both of its children do"
 
 
+@pytest.mark.real
 async def test_the_next_run_is_ended_by_an_event(tmp_path: Path) -> None:
     before = read(_log("a_message_steers"), tmp_path)
     async with Runtime(tmp_path / "store", client=ScriptedLLM([finish("Again.")]), tools=TOOLS) as runtime:
@@ -65,6 +68,7 @@ async def test_the_next_run_is_ended_by_an_event(tmp_path: Path) -> None:
     assert isinstance(events[-1], RunEnded)
 
 
+@pytest.mark.real
 async def test_a_run_that_waits_for_a_person_is_taken_over(tmp_path: Path) -> None:
     before = read(_log("a_person_is_asked"), tmp_path)
     async with Runtime(tmp_path / "store", client=ScriptedLLM([finish("Done.")]), tools=TOOLS) as runtime:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agentrt.events import (
     ActionRevised,
     BudgetReserved,
@@ -23,7 +25,10 @@ from tests import samples
 
 from .histories import HISTORIES
 
+pytestmark = pytest.mark.real
 
+
+@pytest.mark.pure
 def test_every_type_has_an_origin() -> None:
     assert set(ORIGINS) == samples.all_types() | {UnknownEvent}
     events = samples.numbered(samples.every_event())
@@ -73,6 +78,7 @@ async def test_who_asks_a_model(tmp_path: Path) -> None:
     assert besides == [OUTSIDE, PERFORMER, PERFORMER, OUTSIDE]
 
 
+@pytest.mark.pure
 def test_who_ends_a_run_and_who_rewrites() -> None:
     limit = ConversationErrorEvent(code="max_steps", detail="")
     failed = ConversationErrorEvent(code="timeout", detail="")

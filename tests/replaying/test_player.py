@@ -44,6 +44,8 @@ from agentrt.tools import ToolType
 from tests.crashed import crashed
 from tests.steering import running
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 GATED = Agent(llm=LLM(model="scripted"), tools=(), analyzer="rules", confirmation=ConfirmRisky())
 PARALLEL = Agent(llm=LLM(model="scripted"), tools=(), limits=Limits(tool_concurrency=3))
@@ -429,6 +431,7 @@ async def test_events_that_do_not_come_any_more_and_such_that_are_new(recorder: 
     assert fewer.difference is not None
 
 
+@pytest.mark.simulated
 async def test_what_is_no_log_is_refused() -> None:
     for events in ([], [MessageEvent(content=())]):
         with pytest.raises(ValueError, match="ConversationCreated"):

@@ -6,6 +6,8 @@ import pytest
 
 from agentrt.sandboxes.environment import environment
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize(
     "value",

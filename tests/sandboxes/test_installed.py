@@ -19,6 +19,8 @@ from agentrt.workspaces.git import changes
 from agentrt.workspaces.given import workspace_of
 from tests import samples
 
+pytestmark = pytest.mark.simulated
+
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 NAMES = ("git", "rg", "sh", "bash", "env", "tesseract", "chromium", "python3")
 
@@ -39,6 +41,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+@pytest.mark.real
 async def test_no_program_of_a_workspace_is_started(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

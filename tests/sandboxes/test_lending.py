@@ -16,6 +16,8 @@ from agentrt.sandboxes.shell import Shell
 
 from .living import runs, until
 
+pytestmark = pytest.mark.real
+
 VALUE = "hunter2-and-more"
 SHOW = 'echo "[$TOKEN]"; sh -c \'echo "[$TOKEN]"\''
 EVERYTHING = "set; env; declare -p; export -p; declare -f; history; alias; trap -p; fc -l"
@@ -201,6 +203,7 @@ async def test_a_shell_that_ends_gives_it_back(shell: Shell) -> None:
     assert loans() == []
 
 
+@pytest.mark.simulated
 def test_a_loan_is_one_file_until_it_is_closed() -> None:
     loan = MemoryLoan({"TOKEN": VALUE})
     assert [str(path) for path in loans()] == [loan.path.replace(str(os.getpid()), "self")]
@@ -210,6 +213,7 @@ def test_a_loan_is_one_file_until_it_is_closed() -> None:
     assert loans() == []
 
 
+@pytest.mark.pure
 def test_nothing_lent_is_no_trouble() -> None:
     nothing: Mapping[str, str] = {}
     MemoryLoan(nothing).close()

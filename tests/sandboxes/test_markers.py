@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentrt.sandboxes.markers import Ended, Markers
+
+pytestmark = pytest.mark.pure
 
 TOKEN = "a1b2"
 BEGIN = b"\x1ea1b2>\x1f"

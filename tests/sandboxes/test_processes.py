@@ -23,6 +23,8 @@ from agentrt.testing import ScriptedLLM
 
 from .living import lives, until
 
+pytestmark = pytest.mark.real
+
 TOKEN = secrets.token_hex(8)
 MARK = f"AGENTRT_CALL={TOKEN}-7"
 EARLIER = f"AGENTRT_CALL={TOKEN}-6"
@@ -138,6 +140,7 @@ async def test_leaves_what_it_is_told_to(tmp_path: Path) -> None:
         assert not lives(two)
 
 
+@pytest.mark.simulated
 async def test_no_children_of_a_process_that_is_not_there() -> None:
     assert children(2**22 + 1) == frozenset()
 

@@ -11,6 +11,8 @@ import pytest
 
 from agentrt.sandboxes.programs import Printed, printed
 
+pytestmark = pytest.mark.real
+
 
 async def sh(script: str, *, seconds: float = 10.0, most: int = 100, given: bytes = b"") -> Printed:
     """Run a script of the shell."""
@@ -48,6 +50,7 @@ async def test_cancelling_ends_it(tmp_path: Path) -> None:
     assert not psutil.pid_exists(pid)
 
 
+@pytest.mark.simulated
 async def test_what_is_not_there() -> None:
     with pytest.raises(FileNotFoundError):
         await printed(["no-such-program"], cwd="/", environment={}, seconds=1.0, most=1)

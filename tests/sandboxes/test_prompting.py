@@ -16,6 +16,8 @@ from agentrt.sandboxes.shell import Shell
 
 from .living import runs, until
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from agentrt.sandboxes.set_ids import clear_set_ids
 
+pytestmark = pytest.mark.simulated
+
 
 def bits(path: Path) -> int:
     return path.stat().st_mode & 0o7777

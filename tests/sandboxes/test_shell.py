@@ -22,6 +22,8 @@ from agentrt.sandboxes.shell import KEPT, Output, Shell
 
 from .living import lives, runs, until
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
@@ -47,6 +49,7 @@ async def run(shell: Shell, command: str) -> tuple[int, str]:
     return found.exit_code, shell.take().decode()
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     "name",
     [
@@ -59,6 +62,7 @@ def test_what_looks_like_a_secret_is_left_out(name: str) -> None:
     assert name not in environment({name: "x", "PATH": "/bin"})
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -70,6 +74,7 @@ def test_what_only_sounds_like_a_secret_stays(name: str, value: str) -> None:
     assert environment({name: value})[name] == value
 
 
+@pytest.mark.pure
 def test_the_rest_of_the_environment_stays_and_pagers_are_off() -> None:
     kept = environment({"PATH": "/bin", "LANG": "C.UTF-8", "PAGER": "less"})
     assert kept["PATH"] == "/bin"
@@ -78,6 +83,7 @@ def test_the_rest_of_the_environment_stays_and_pagers_are_off() -> None:
     assert kept["TERM"] == "dumb"
 
 
+@pytest.mark.pure
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 255), st.integers(0, KEPT // 3)), max_size=8))
 def test_output_is_bounded_and_keeps_both_ends(chunks: list[tuple[int, int]]) -> None:
@@ -96,6 +102,7 @@ def test_output_is_bounded_and_keeps_both_ends(chunks: list[tuple[int, int]]) ->
         assert text[-half:] == expected[-half:]
 
 
+@pytest.mark.pure
 def test_output_says_how_much_was_not_kept() -> None:
     output = Output()
     output.add(b"h" * KEPT)

@@ -13,6 +13,8 @@ import pytest
 from agentrt.sandboxes.programs import Stuck, printed
 from agentrt.sandboxes.stalling import stalled
 
+pytestmark = pytest.mark.real
+
 ALWAYS_AT_IT = "import time\nwhile True: sum(range(10_000))"
 
 LOOKS_FOR_WORK = "import time\nwhile True: time.sleep(0.005)"
@@ -41,7 +43,7 @@ async def test_one_that_opens_a_pipe_that_nobody_writes_to(tmp_path: Path) -> No
     assert await seen(["cat", "pipe"], tmp_path, 20)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_one_that_only_looks_for_work_on_a_busy_machine(tmp_path: Path) -> None:
     others = [subprocess.Popen([sys.executable, "-c", ALWAYS_AT_IT]) for _ in range(4 * (os.cpu_count() or 1))]
     try:

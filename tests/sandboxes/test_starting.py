@@ -19,6 +19,8 @@ import uvloop
 
 from agentrt.sandboxes.starting import Started, opened
 
+pytestmark = pytest.mark.real
+
 SECONDS = 20
 
 
@@ -194,6 +196,7 @@ OTHER_WAYS = re.compile(
 )
 
 
+@pytest.mark.simulated
 def test_there_is_one_way_to_start_a_process() -> None:
     """Others copy this process first, or close descriptors twice. The demo runs a test suite from the command line."""
     found = {str(path.relative_to(SOURCES)) for path in SOURCES.rglob("*.py") if OTHER_WAYS.search(path.read_text())}

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from agentrt.errors import ConfigurationError
 from agentrt.secrets import Cipher
 
+pytestmark = pytest.mark.pure
+
 KEY = Cipher.new_key()
 
 

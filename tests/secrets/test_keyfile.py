@@ -10,6 +10,8 @@ import pytest
 from agentrt.errors import ConfigurationError
 from agentrt.secrets import Cipher, KeyFile
 
+pytestmark = pytest.mark.simulated
+
 
 def test_it_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     file = KeyFile.of(tmp_path)

@@ -11,6 +11,8 @@ import pytest
 
 from agentrt.secrets import HIDDEN, LogMask, SecretRegistry
 
+pytestmark = pytest.mark.pure
+
 KEY = "hunter22"
 
 

@@ -19,6 +19,8 @@ from agentrt.secrets.pieces import pieces_of
 
 from .values import KEY, holding, in_base64, values, wrapped
 
+pytestmark = pytest.mark.pure
+
 TOKEN = "ghp_0123456789abcdefABCDEF/+=?&"
 
 

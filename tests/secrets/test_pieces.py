@@ -12,6 +12,8 @@ from agentrt.secrets.mask import HIDDEN, Mask
 from agentrt.secrets.pieces import LENGTH
 from agentrt.secrets.stream import StreamMask
 
+pytestmark = pytest.mark.pure
+
 VALUE = "sk-7Qx92LmPz4Tv8W"
 LETTERS = st.text("abcdefgh0123456789-_ \n", max_size=60)
 

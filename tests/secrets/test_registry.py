@@ -25,6 +25,8 @@ from agentrt.secrets.registry import FRESH, RETRY_AFTER
 
 from .lookups import LookupServer
 
+pytestmark = pytest.mark.simulated
+
 
 class Clock:
     """A clock that is set."""
@@ -240,6 +242,7 @@ async def test_seeds_are_masked_and_have_no_name() -> None:
     assert await registry.named_in("sk-0123456789") == {}
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
@@ -267,6 +270,7 @@ async def test_an_unknown_name_says_which_there_are() -> None:
         await SecretRegistry({"A": "value"}).value("B")
 
 
+@pytest.mark.pure
 def test_nothing_shows_a_value() -> None:
     registry = SecretRegistry({"A": "hunter22"})
     shown = [registry, StaticSecret("hunter22"), LookupSecret("http://h/", {"X-Key": "hunter22"})]
@@ -274,6 +278,7 @@ def test_nothing_shows_a_value() -> None:
     assert all("hunter22" not in repr(one) + str(one) for one in shown)
 
 
+@pytest.mark.real
 async def test_a_lookup_sends_its_headers_and_masks_them() -> None:
     async with LookupServer("looked-up-value\n") as server:
         lookup = LookupSecret(server.url + "/v1?x=1", {"Authorization": "Bearer key-of-vault", "Accept": "text/plain"})
@@ -285,6 +290,7 @@ async def test_a_lookup_sends_its_headers_and_masks_them() -> None:
         assert registry.mask.text("looked-up-value") == HIDDEN
 
 
+@pytest.mark.real
 async def test_a_lookup_counts_for_a_while() -> None:
     clock = Clock()
     async with LookupServer("first-value", "second-value") as server:
@@ -300,6 +306,7 @@ async def test_a_lookup_counts_for_a_while() -> None:
         assert len(server.requests) == 3
 
 
+@pytest.mark.real
 async def test_those_who_ask_together_share_a_lookup() -> None:
     arrived, go = anyio.Event(), anyio.Event()
 
@@ -324,6 +331,7 @@ async def test_those_who_ask_together_share_a_lookup() -> None:
     assert len(server.requests) == 1
 
 
+@pytest.mark.real
 async def test_one_who_is_cancelled_leaves_the_lookup_to_the_next() -> None:
     arrived, ever = anyio.Event(), anyio.Event()
 
@@ -342,6 +350,7 @@ async def test_one_who_is_cancelled_leaves_the_lookup_to_the_next() -> None:
         ever.set()
 
 
+@pytest.mark.real
 async def test_a_lookup_that_failed_is_made_again_after_a_minute() -> None:
     clock = Clock()
 
@@ -363,6 +372,7 @@ async def test_a_lookup_that_failed_is_made_again_after_a_minute() -> None:
         assert await registry.value("API") == "the-value"
 
 
+@pytest.mark.real
 async def test_a_new_source_need_not_wait() -> None:
     registry = SecretRegistry({"API": LookupSecret("http://127.0.0.1:1/")})
     with pytest.raises(ToolError, match=r"'API' is not available: http://127.0.0.1:1/ cannot be reached"):
@@ -371,6 +381,7 @@ async def test_a_new_source_need_not_wait() -> None:
     assert await registry.value("API") == "given-by-hand"
 
 
+@pytest.mark.real
 async def test_headers_do_not_go_to_another_host() -> None:
     async with LookupServer("not-for-you") as other:
 
@@ -384,6 +395,7 @@ async def test_headers_do_not_go_to_another_host() -> None:
         assert other.requests == []
 
 
+@pytest.mark.real
 async def test_a_redirect_on_the_same_host_is_followed() -> None:
     async def on(request: web.Request) -> web.Response:
         return web.Response(status=307, headers={"Location": "/on"})
@@ -400,6 +412,7 @@ async def test_a_redirect_on_the_same_host_is_followed() -> None:
             await SecretRegistry({"API": LookupSecret(server.url)}).value("API")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("body", "why"),
     [(b"x" * (MAX_SIZE + 1), "more than 65536 bytes"), (b"\xff\xfe1234", "no text in UTF-8"), (b"", "less than 4")],
@@ -413,6 +426,7 @@ async def test_an_answer_that_is_no_value_is_refused(body: bytes, why: str) -> N
             await SecretRegistry({"API": LookupSecret(server.url)}).value("API")
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("url", "headers"),
     [
@@ -480,6 +494,7 @@ async def test_what_comes_back_with_a_key(sources: Callable[[], SecretRegistry])
     assert later.mask.text("static-value key-of-vault") == f"{HIDDEN} {HIDDEN}"
 
 
+@pytest.mark.pure
 def test_what_was_saved_needs_its_key_its_name_and_its_conversation(sources: Callable[[], SecretRegistry]) -> None:
     cipher = Cipher(Cipher.new_key())
     saved = sources().saved(cipher, "c1")

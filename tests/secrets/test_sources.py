@@ -7,6 +7,8 @@ import pytest
 from agentrt.errors import ConfigurationError
 from agentrt.secrets.sources import source_of
 
+pytestmark = pytest.mark.pure
+
 STEERING = [
     "GIT_SSH_COMMAND",
     "PYTHONPATH",

@@ -13,6 +13,8 @@ from agentrt.secrets.stream import StreamMask
 
 from .values import KEY, holding, in_base64, values, wrapped
 
+pytestmark = pytest.mark.pure
+
 
 def cut(text: str, places: list[int]) -> list[str]:
     """A text in pieces."""

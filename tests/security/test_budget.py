@@ -23,6 +23,8 @@ from agentrt.specs.effects import Effects, Source
 
 from .corpus import SCENE, call
 
+pytestmark = pytest.mark.pure
+
 WHERE = site("/home/me/project", "/home/me/project")
 
 
@@ -172,7 +174,7 @@ def test_time_and_memory_are_at_most_linear_in_the_text(text: str) -> None:
     assert_linear(text)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @settings(deadline=None, max_examples=600)
 @given(TEXTS)
 def test_time_and_memory_are_at_most_linear_in_thousands_of_texts(text: str) -> None:

@@ -16,6 +16,8 @@ from agentrt.specs import SecurityRisk
 from ..timing import within
 from .corpus import cases
 
+pytestmark = pytest.mark.pure
+
 WHERE = site("/home/me/project", "/home/me/project")
 ATTACKS = [
     case.arguments["command"] for case in cases("attacks.jsonl") if case.tool == "terminal" and len(case.arguments) == 1

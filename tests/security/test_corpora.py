@@ -9,6 +9,8 @@ from agentrt.specs import SecurityRisk
 
 from .corpus import SCENE, Case, call, cases, rate_action
 
+pytestmark = pytest.mark.pure
+
 ATTACKS, HARMLESS = cases("attacks.jsonl"), cases("harmless.jsonl")
 """A harmless call from a `.traj` or `.traj.json` stood in that published run of an agent, where every command on the
 pages read was rated. The run's own directory is the workspace here; its long here-documents are cut to a few lines."""

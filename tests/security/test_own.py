@@ -11,6 +11,8 @@ from agentrt.specs import LocalWorkspace, SecurityRisk
 
 from .corpus import rate_action
 
+pytestmark = pytest.mark.pure
+
 HIGH = SecurityRisk.HIGH
 OWN = Own(("/srv/agents",), (8123,))
 

@@ -8,6 +8,8 @@ from agentrt.security.network_rules import host
 from agentrt.security.paths import Zone, persists, place, protects, secret, site
 from agentrt.security.shell_text import ANY, FACT
 
+pytestmark = pytest.mark.pure
+
 WHERE = site("/home/me/project", "/home/me/project")
 
 

@@ -14,6 +14,8 @@ from agentrt.specs import DockerWorkspace, Sent
 
 from .corpus import SCENE, call
 
+pytestmark = pytest.mark.pure
+
 LOW, MEDIUM, HIGH, UNKNOWN = SecurityRisk.LOW, SecurityRisk.MEDIUM, SecurityRisk.HIGH, SecurityRisk.UNKNOWN
 HERE = site("/home/me/project", "/home/me/project")
 PYTHON = "python3 -c '{}'".format

@@ -13,6 +13,8 @@ from agentrt.specs import SecurityRisk
 
 from .corpus import SCENE, call, rate_action
 
+pytestmark = pytest.mark.pure
+
 LOW, MEDIUM, HIGH, UNKNOWN = SecurityRisk.LOW, SecurityRisk.MEDIUM, SecurityRisk.HIGH, SecurityRisk.UNKNOWN
 
 

@@ -13,6 +13,8 @@ from agentrt.security.shell_text import ANY, FACT
 from agentrt.security.shell_tree import Block, Pipeline, Redirect, Script, Simple
 from agentrt.security.shell_words import expand
 
+pytestmark = pytest.mark.pure
+
 
 def fields(source: str, **variables: str) -> list[str]:
     """The words of one simple command, as the shell would make them."""

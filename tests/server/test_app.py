@@ -4,10 +4,13 @@ from pathlib import Path
 
 import aiohttp
 import anyio
+import pytest
 
 from agentrt.testing import ScriptedLLM, finish
 
 from .served import agent, served
+
+pytestmark = pytest.mark.real
 
 
 async def test_a_conversation_works_over_http(tmp_path: Path) -> None:

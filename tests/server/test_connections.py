@@ -24,6 +24,8 @@ from agentrt.testing import ScriptedLLM
 
 from .served import Client, served
 
+pytestmark = pytest.mark.real
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 
 
@@ -179,7 +181,7 @@ async def others_have_their_turn(most: float = 0.5) -> AsyncIterator[None]:
     assert longest < most, "seconds for which nothing else ran"
 
 
-@pytest.mark.proof
+@pytest.mark.long
 async def test_a_body_in_tiny_pieces_leaves_others_their_turn(tmp_path: Path) -> None:
     """Also one that is only read to be discarded, since nobody knows its client."""
     request = b"POST /conversations HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import pytest
 
 from agentrt.server import ServerSettings
 from agentrt.testing import ScriptedLLM
 
 from .served import Client, served
+
+pytestmark = pytest.mark.real
 
 HEAD = (
     "POST /conversations HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n"

@@ -25,6 +25,8 @@ from tests.crashed import crashed
 from tests.proofs.waiting import eventually
 from tests.steering import HeldModel
 
+pytestmark = pytest.mark.simulated
+
 AGENT = Agent(llm=LLM(model="scripted/model"), confirmation=ConfirmRisky())
 ADA = Principal("ada", frozenset({Scope.OBSERVE, Scope.STEER}))
 BOB = Principal("bob", frozenset({Scope.OBSERVE, Scope.STEER}))
@@ -72,6 +74,7 @@ async def test_everyone_sees_his_own(tmp_path: Path) -> None:
             await conversations.get("b", ADA)
 
 
+@pytest.mark.real
 async def test_the_list_says_what_is_in_memory(tmp_path: Path) -> None:
     async with hosting(tmp_path, ScriptedLLM([finish("Done.")])) as conversations:
         conversation = await conversations.create(AGENT, ADA, conversation_id="a")
@@ -158,6 +161,7 @@ async def test_while_the_server_stops_only_what_stops_is_done(tmp_path: Path) ->
         await conversations.do("a", Interrupt(), ADA)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("resume", [True, False])
 async def test_what_a_stop_paused_goes_on_if_told_so(tmp_path: Path, resume: bool) -> None:
     model = HeldModel([call("think", thought="Hm."), finish("Done.")], held=(0, 1))
@@ -229,6 +233,7 @@ async def resumed(directory: Path) -> ExecutionStatus:
         return (await at_rest(await conversations.get("a", ADA))).status
 
 
+@pytest.mark.real
 async def test_what_was_killed_while_it_was_resumed_is_resumed_again(tmp_path: Path) -> None:
     place = await killed_at_work(tmp_path)
     for name in ("again", "and-again"):
@@ -238,6 +243,7 @@ async def test_what_was_killed_while_it_was_resumed_is_resumed_again(tmp_path: P
     assert await resumed(place) is ExecutionStatus.FINISHED
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("word", [Pause(), Interrupt()])
 async def test_what_a_person_stopped_stays_so_however_often_its_server_dies(tmp_path: Path, word: AnyControl) -> None:
     """The recovery closes the call that was still in flight, and also logs a pause."""
@@ -248,6 +254,7 @@ async def test_what_a_person_stopped_stays_so_however_often_its_server_dies(tmp_
     assert await resumed(place / "again") is ExecutionStatus.PAUSED
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("drained", [True, False])
 async def test_what_is_only_about_to_run_when_the_server_stops_goes_on_after_it(tmp_path: Path, drained: bool) -> None:
     model = Unprepared()
@@ -265,6 +272,7 @@ async def test_what_is_only_about_to_run_when_the_server_stops_goes_on_after_it(
     assert await resumed(tmp_path) is ExecutionStatus.FINISHED
 
 
+@pytest.mark.real
 async def test_one_that_is_at_work_elsewhere_is_left_alone(tmp_path: Path) -> None:
     model = HeldModel([finish("Done.")], held=(0,))
     async with hosting(tmp_path, model) as elsewhere:
@@ -304,6 +312,7 @@ async def test_one_that_is_delegated_to_is_shared_with_whom_it_works_for(tmp_pat
         assert (rows["child"].owner, rows["child"].delegated_by) == ("ada", "parent")
 
 
+@pytest.mark.real
 async def test_one_that_crashes_or_floods_leaves_the_others_as_they_are(tmp_path: Path) -> None:
     """Each has a supervised group of its own: a failing tool, model, log or flood ends what is its own only."""
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 import anyio
+import pytest
 from hypercorn.protocol.ws_stream import ASGIWebsocketState, WSStream
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
@@ -17,6 +18,8 @@ from agentrt.server.hypercorn_sockets import adapt
 from agentrt.server.running import serving
 from agentrt.server.streams.wire import Wire, framed, wire_of
 from tests.proofs.waiting import eventually
+
+pytestmark = pytest.mark.real
 
 
 @asynccontextmanager
@@ -104,6 +107,7 @@ async def test_one_that_its_client_closes_is_not_written_to() -> None:
             await left.wait()
 
 
+@pytest.mark.simulated
 async def test_where_nothing_is_as_expected_a_socket_is_left_as_it_is() -> None:
     class Elsewhere(WSStream):
         """A stream of another version: what is looked for is not where it is."""

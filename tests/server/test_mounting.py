@@ -28,6 +28,8 @@ from tests.steering import HeldModel
 
 from .served import token_of
 
+pytestmark = pytest.mark.real
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 
 
@@ -96,6 +98,7 @@ async def test_one_that_was_not_started_says_what_to_write(tmp_path: Path, make:
         assert refused.value.status == 503
 
 
+@pytest.mark.simulated
 async def test_one_that_was_stopped_is_not_there(tmp_path: Path) -> None:
     settings = ServerSettings(port=0, workspaces=(tmp_path,), agent=AGENT)
     agents = create_app(Runtime(tmp_path / "store", client=ScriptedLLM([])), settings)
@@ -119,6 +122,7 @@ async def test_a_path_of_any_letters_is_told_as_urls_have_it(tmp_path: Path) -> 
             assert (await answer.json())["servers"] == [{"url": "/%E6%97%A5%E6%9C%AC%20a"}]
 
 
+@pytest.mark.simulated
 async def test_what_runs_is_paused_when_it_is_stopped_and_goes_on_with_the_next(tmp_path: Path) -> None:
     settings = ServerSettings(workspaces=(tmp_path,), agent=AGENT, drain=0.1, resume_running=True)
     held = HeldModel([say("Never.")])
@@ -135,6 +139,7 @@ async def test_what_runs_is_paused_when_it_is_stopped_and_goes_on_with_the_next(
             assert (await conversation.run()).answer == "Here I am."
 
 
+@pytest.mark.simulated
 async def test_its_lifespan_is_entered_once(tmp_path: Path) -> None:
     agents = create_app(Runtime(tmp_path / "store", client=ScriptedLLM([])))
     async with lifespan_of(agents)(None):
@@ -167,6 +172,7 @@ async def test_a_login_of_one_s_own_is_asked_and_tickets_are_good(tmp_path: Path
             assert (await socket.receive()).data == 4001
 
 
+@pytest.mark.simulated
 async def test_without_keys_it_answers_this_machine_only_wherever_it_is_served(tmp_path: Path) -> None:
     access = create_app(Runtime(tmp_path / "store", client=ScriptedLLM([]))).state.access
     key = (b"authorization", f"Bearer {access.token}".encode())

@@ -13,6 +13,8 @@ from starlette.datastructures import QueryParams
 from agentrt.server.negotiation import acceptable, decode_body, decode_query, is_json
 from agentrt.server.problems import Refusal
 
+pytestmark = pytest.mark.pure
+
 
 class Wanted(msgspec.Struct, forbid_unknown_fields=True):
     number: int = 0

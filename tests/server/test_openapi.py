@@ -19,6 +19,8 @@ from tests import samples
 from .endpoints.helpers import begin, settled
 from .served import served
 
+pytestmark = pytest.mark.pure
+
 DOCUMENT = document(ENDPOINTS)
 METHODS = ("get", "put", "post", "patch", "delete")
 
@@ -154,6 +156,7 @@ def test_streams_are_described_at_their_paths() -> None:
     ]
 
 
+@pytest.mark.real
 async def test_what_streams_send_is_as_described(tmp_path: Path) -> None:
     async with served(tmp_path, ScriptedLLM([finish("Done.")])) as client:
         name = (await settled(client, (await begin(client, message="Begin"))["id"]))["id"]
@@ -187,6 +190,7 @@ def test_every_event_is_as_it_is_described(event: Any) -> None:
     validator("Event").validate(msgspec.json.decode(codec.encode(replace(event, seq=7))))
 
 
+@pytest.mark.real
 async def test_it_is_served_and_what_is_served_is_as_described(tmp_path: Path) -> None:
     async with served(tmp_path, ScriptedLLM([finish("Done.")])) as client:
         status, told = await client.ask("GET", "/openapi.json")

@@ -12,6 +12,8 @@ from starlette.routing import Mount
 from agentrt.server import ServerSettings, pages
 from agentrt.server.running import serving
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def built(tmp_path: Path) -> Path:
@@ -63,6 +65,7 @@ async def test_the_operations_are_shown_at_docs(built: Path, prefix: str) -> Non
     assert (await _get(built, "/docs/page.js", prefix))[::2] == (200, b"show();\n")
 
 
+@pytest.mark.pure
 def test_the_page_at_docs_names_no_other_place() -> None:
     source = Path(pages.__file__).parent / "web" / "docs" / "index.html"
     loaded = re.findall(r'(?:src|href)="([^"]+)"', source.read_text())

@@ -47,6 +47,8 @@ from agentrt.specs.mcp import MCPServer
 from agentrt.specs.policies import asks
 from agentrt.state import State
 
+pytestmark = pytest.mark.pure
+
 ALLOW = PermissionRule("allow", "terminal", "git *")
 DENY = PermissionRule("deny", "terminal", "*git push*")
 HOOK = Hook(event=HookEvent.START, command="touch /tmp/x")

@@ -16,6 +16,8 @@ from tests.storage.failing_disk import FailingDisk
 from .endpoints.helpers import begin
 from .served import Client, agent, served
 
+pytestmark = pytest.mark.simulated
+
 FULL = LogFailed(Path("/store/events.jsonl"), OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
 
 
@@ -75,6 +77,7 @@ async def test_a_bug_in_one_conversation_takes_no_server_out_of_service() -> Non
     await ready.check()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("kind", ["full", "broken"])
 async def test_a_disk_that_fails_is_seen_from_outside_and_heals(tmp_path: Path, kind: str) -> None:
     disk = FailingDisk()

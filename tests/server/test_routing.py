@@ -12,6 +12,8 @@ from agentrt.testing import ScriptedLLM
 from .endpoints.helpers import begin
 from .served import Client, served
 
+pytestmark = pytest.mark.real
+
 JSON = {"Content-Type": "application/json"}
 
 

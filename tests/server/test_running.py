@@ -22,6 +22,8 @@ from tests.steering import HeldModel
 
 from .served import agent, served
 
+pytestmark = pytest.mark.real
+
 
 async def test_an_address_that_is_taken_is_said_in_a_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -49,6 +51,7 @@ async def test_it_is_ready_once_models_can_be_called(tmp_path: Path) -> None:
         assert (await client.ask("GET", "/alive"))[0] == 200
 
 
+@pytest.mark.simulated
 async def test_an_agent_that_cannot_work_is_said_and_others_can(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

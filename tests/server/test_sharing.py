@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
 from agentrt import LLM, Agent, ExecutionStatus, PermissionRule, Tool
 from agentrt.context.replies import ModelReply
@@ -22,6 +23,8 @@ from tests.proofs.waiting import eventually
 
 from .served import Client, served
 from .streams.following import SECONDS, following, log_of
+
+pytestmark = pytest.mark.real
 
 PARENT = "parent"
 PLAYS: dict[str, Play] = {

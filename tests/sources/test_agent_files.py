@@ -13,6 +13,8 @@ from agentrt.sources.text import Reader
 
 from .test_skills import write
 
+pytestmark = pytest.mark.pure
+
 
 def read(header: str, body: str = "You dig.") -> Any:
     return agent_of(f"---\n{header}\n---\n{body}\n", PurePath("/w/.agents/agents/digger.md"))[0]
@@ -61,6 +63,7 @@ def test_one_that_cannot_be_says_why(header: str, body: str, says: str) -> None:
         read(header, body)
 
 
+@pytest.mark.simulated
 def test_the_first_directory_counts(tmp_path: Path) -> None:
     for place in ("a", "b"):
         write(tmp_path / place / "x.md", f"---\nname: x\ndescription: {place}\n---\nBody")
@@ -72,6 +75,7 @@ def test_the_first_directory_counts(tmp_path: Path) -> None:
     assert sorted(Path(problem.path).parent.name for problem in reader.problems) == ["a", "b"]
 
 
+@pytest.mark.simulated
 def test_a_field_that_seems_to_be_misspelt_is_told(tmp_path: Path) -> None:
     write(tmp_path / "x.md", "---\npermissionMode: confirm_risky\nskils: [pdf]\ncolor: blue\n---\nBody")
     reader = Reader()

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from agentrt.errors import ConfigurationError
 from agentrt.sources.front_matter import read, split
 
+pytestmark = pytest.mark.pure
+
 
 class Header(msgspec.Struct):
     name: str = ""

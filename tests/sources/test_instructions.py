@@ -11,6 +11,8 @@ from agentrt.sources.text import Reader
 
 from .test_skills import write
 
+pytestmark = pytest.mark.simulated
+
 
 def found(workspace: Path, family: str = "") -> tuple[list[str], list[tuple[str, tuple[str, ...]]], Reader]:
     root = repository_of(workspace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from agentrt.sources.text import Reader
 from agentrt.specs.memory import LONGEST, newest
 
 from .test_skills import write
+
+pytestmark = pytest.mark.pure
 
 
 @given(st.lists(st.text("abc é", min_size=1), min_size=1))
@@ -27,6 +30,7 @@ def test_the_oldest_lines_are_left_out_and_that_is_said(lines: list[str]) -> Non
         assert len(rest) <= 20
 
 
+@pytest.mark.simulated
 def test_the_first_file_counts(tmp_path: Path) -> None:
     write(tmp_path / ".agents/memory/MEMORY.md", "older")
     (memory,) = find_memory(tmp_path, Reader(), "user")

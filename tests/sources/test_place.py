@@ -6,8 +6,12 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from agentrt.sources.place import facts_of, git_branch
 from agentrt.specs import DockerWorkspace, LocalWorkspace
+
+pytestmark = pytest.mark.simulated
 
 
 def git(place: Path, *arguments: str) -> None:
@@ -15,6 +19,7 @@ def git(place: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", str(place), *identity, *arguments], check=True, capture_output=True)
 
 
+@pytest.mark.real
 def test_the_branch_of_a_repository_of_a_worktree_and_of_none(tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()

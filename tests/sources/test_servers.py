@@ -9,6 +9,8 @@ import pytest
 from agentrt.errors import ConfigurationError
 from agentrt.sources.servers import read_servers
 
+pytestmark = pytest.mark.pure
+
 GIVEN = {"a": {"command": "x", "env": {"T": "${TOKEN}"}, "autoApprove": ["y"]}, "b": {"type": "sse", "url": "http://b"}}
 
 

@@ -11,6 +11,8 @@ from agentrt.errors import ConfigurationError
 from agentrt.sources.skill_files import LONGEST, LONGEST_DESCRIPTION, skill_of
 from agentrt.specs.skill import Skill, SkillKind
 
+pytestmark = pytest.mark.pure
+
 PACKAGE = PurePath("/w/.agents/skills/pdf-tools/SKILL.md")
 
 

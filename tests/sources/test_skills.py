@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from agentrt.sources.skills import find_skills, shelves
 from agentrt.sources.text import MOST_BYTES, Reader
 from agentrt.specs.context import ContextProblem
 from agentrt.specs.skill import Skill
+
+pytestmark = pytest.mark.simulated
 
 
 def found_in(*roots: Path, disabled: tuple[str, ...] = ()) -> tuple[tuple[Skill, ...], tuple[ContextProblem, ...]]:

@@ -13,6 +13,8 @@ from agentrt.errors import ConfigurationError
 from agentrt.specs import LLM
 from agentrt.specs.condensers import NamedCondenser, named_condensers, read_condenser, stages, summarizers
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize("kind", [LLMSummarizingCondenser, partial(NamedCondenser, name="mine")])
 @pytest.mark.parametrize(("max_size", "keep_first"), [(2, 0), (3, 0), (8, 3), (9, 3), (240, 119), (0, 0)])

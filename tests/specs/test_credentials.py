@@ -8,6 +8,8 @@ from agentrt.errors import ConfigurationError
 from agentrt.specs.credentials import BasicAuth, BearerAuth, KeyAuth, OAuth, headers_of, shown_by
 from agentrt.specs.mcp import MCPServer, expanded
 
+pytestmark = pytest.mark.pure
+
 
 def test_a_text_is_a_token_or_stands_for_a_login() -> None:
     assert MCPServer(url="https://a", auth="abcdef").credentials == BearerAuth("abcdef")

@@ -45,6 +45,8 @@ from agentrt.server import ServerSettings
 from agentrt.specs import FallbackLLM, RouterLLM
 from agentrt.specs.quota import Quota
 
+pytestmark = pytest.mark.pure
+
 MODEL = LLM(model="openai/x")
 AGENT = Agent(llm=MODEL)
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from agentrt.specs.hooks import Hook, HookEvent, hooks_for, hooks_from_json
 
+pytestmark = pytest.mark.pure
+
 BEFORE = HookEvent.BEFORE_TOOL
 
 

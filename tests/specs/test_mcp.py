@@ -11,6 +11,8 @@ from agentrt import LLM, Agent
 from agentrt.errors import ConfigurationError
 from agentrt.specs.mcp import MCPServer, expanded
 
+pytestmark = pytest.mark.pure
+
 MODEL = LLM(model="scripted")
 
 

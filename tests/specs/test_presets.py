@@ -18,6 +18,8 @@ from agentrt.specs.presets import PRESETS, preset_for
 from agentrt.specs.tool import ALWAYS
 from agentrt.tools import BUILT_IN
 
+pytestmark = pytest.mark.pure
+
 TOOLS = Path(__file__).parents[2] / "docs/tools.md"
 OFFERED = {kind.name: kind.definition for kind in BUILT_IN}
 
@@ -65,6 +67,7 @@ def tokens(names: Iterable[str]) -> int:
     return len(json.dumps(offered)) // 4
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("name", [*PRESETS, "all"])
 def test_what_the_docs_say_of_the_size_of_definitions(name: str) -> None:
     names = OFFERED if name == "all" else (*(tool.name for tool in PRESETS[name].tools), *ALWAYS)

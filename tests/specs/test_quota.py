@@ -5,6 +5,8 @@ import pytest
 from agentrt.specs import Tool
 from agentrt.specs.quota import Quota
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize(("asked", "given"), [({}, 8), ({"max_processes": 4}, 4), ({"max_processes": 99}, 8)])
 def test_a_tool_has_what_it_asks_for_within_the_quota(asked: dict[str, int], given: int) -> None:

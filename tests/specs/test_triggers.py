@@ -12,6 +12,8 @@ from agentrt.specs.skill import Skill
 from agentrt.specs.triggers import activated, arguments, asked, missing_inputs, said, touched
 from tests.timing import within
 
+pytestmark = pytest.mark.pure
+
 PDF = Skill(name="pdf", triggers=("pdf", "C++", "a form"))
 FIX = Skill(name="fix", triggers=("/fix-bug",), inputs=("file", "line"))
 

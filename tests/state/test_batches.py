@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.state import EVERYTHING, Pending, beginnable
 from tests import samples
+
+pytestmark = pytest.mark.pure
 
 KEYS = st.lists(st.sampled_from(("x", "y", EVERYTHING)), max_size=2).map(tuple)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from agentrt.decisions import Judge, RunHooks, decide
 from agentrt.events import (
@@ -21,6 +22,8 @@ from agentrt.specs.stuck import Critic
 from agentrt.state import State
 from tests import samples
 from tests.decisions.states import after, calls, finished, hooked, judged, started, then, with_hooks
+
+pytestmark = pytest.mark.pure
 
 EVERY = Critic("pass", max_iterations=1, mode="all_actions")
 SPEC = with_hooks(critic=EVERY)

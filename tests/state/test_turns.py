@@ -61,6 +61,8 @@ from tests.decisions.states import (
     with_hooks,
 )
 
+pytestmark = pytest.mark.pure
+
 STATUS = ExecutionStatus
 STOP, AFTER, USER = HookEvent.STOP, HookEvent.AFTER_TOOL, HookEvent.USER_MESSAGE
 CRITIC = with_hooks(critic=Critic("pass", max_iterations=1))

@@ -30,6 +30,8 @@ from tests import samples
 from .commits import append
 from .logs import conversation, created, write_log
 
+pytestmark = pytest.mark.simulated
+
 
 def ids(rows: list[Row]) -> list[str]:
     return [row.id for row in rows]
@@ -382,6 +384,7 @@ catalogue.close()
 """
 
 
+@pytest.mark.real
 def test_processes_share_it(tmp_path: Path) -> None:
     for number in range(8):
         conversation(tmp_path, f"c{number}", f"a pelican, number {number}")

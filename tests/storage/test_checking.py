@@ -27,6 +27,8 @@ from agentrt.storage.lineage import adopt
 from agentrt.storage.snapshots import SNAPSHOT, write_snapshot
 from tests import samples
 
+pytestmark = pytest.mark.simulated
+
 
 def write(store: Path, *batches: Sequence[Event], name: str = "c") -> Path:
     """A conversation's directory, with a log of these batches, each durable before the next."""
@@ -192,6 +194,7 @@ def test_what_a_fork_shares_is_not_cut(tmp_path: Path) -> None:
     assert repair(parent, force=True).events == 3
 
 
+@pytest.mark.real
 def test_a_long_log_is_not_held_in_memory(tmp_path: Path) -> None:
     """60 MB of it, in a process that may have 30 MB more than it has at the beginning."""
     text = "x" * 100_000

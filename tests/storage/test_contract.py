@@ -37,6 +37,8 @@ from tests.proofs.waiting import eventually
 from .commits import append
 from .logs import created
 
+pytestmark = pytest.mark.simulated
+
 STORAGES: dict[str, Callable[[Path], Storage]] = {
     "files": FileStore,
     "lazy files": lambda root: FileStore(root, lazy=True),

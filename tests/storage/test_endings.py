@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,8 @@ from agentrt.state.status import status_after
 from agentrt.storage.endings import TAIL, last_of, last_word
 from agentrt.storage.framing import frame
 from tests import samples
+
+pytestmark = pytest.mark.pure
 
 PAUSED, RUNNING = ExecutionStatus.PAUSED, ExecutionStatus.RUNNING
 DIED = PauseEvent(source="environment", reason=DIED_REASON)
@@ -84,6 +87,7 @@ def test_only_what_the_environment_stopped_has_its_word_last(words: list[Event])
         assert last(*log) == stopper
 
 
+@pytest.mark.simulated
 def test_it_is_found_however_far_back_it_is(tmp_path: Path) -> None:
     much = MessageEvent(source="agent", content=text("y" * TAIL))
     log = [RUN, STOPPED, *[much] * 5, ANSWER]
@@ -93,6 +97,7 @@ def test_it_is_found_however_far_back_it_is(tmp_path: Path) -> None:
     assert found.id == STOPPED.id
 
 
+@pytest.mark.simulated
 def test_a_log_that_ends_in_the_middle_of_a_record_has_a_last_word(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_bytes(b"".join(records(RUN, PAUSE))[:-9])
     found = last_word(tmp_path)

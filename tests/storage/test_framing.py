@@ -18,6 +18,8 @@ from agentrt.events import SCHEMA_VERSION, Event
 from agentrt.storage.framing import cut, frame, place, scan
 from tests import samples
 
+pytestmark = pytest.mark.pure
+
 PATH = Path("events.jsonl")
 AT = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
@@ -61,6 +63,7 @@ def test_the_event_of_a_record_is_cut_out_of_its_line(texts: list[str], durable:
         assert cut(line) == b"{%b}" % line[line.index(b'"type":') : line.rindex(b',"crc":')] == encode(event)
 
 
+@pytest.mark.simulated
 def test_an_old_event_that_is_read_otherwise_today_is_made_anew() -> None:
     lines = (Path(__file__).parent / "released" / "version-1.jsonl").read_bytes().splitlines(keepends=True)
     assert cut(lines[0]) == encode(decode(lines[0])) != b"{%b}" % lines[0][lines[0].index(b'"type":') : -18]

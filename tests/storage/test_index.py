@@ -21,6 +21,8 @@ from tests import samples
 
 from .logs import conversation, created, write_log
 
+pytestmark = pytest.mark.simulated
+
 
 def found(root: Path, words: str, limit: int = 99, *, newest: bool = False) -> list[tuple[str, int, str]]:
     return [(hit.conversation, hit.seq, hit.kind) for hit in Catalogue(root).search(words, limit, newest=newest)]
@@ -61,6 +63,7 @@ def test_what_was_said_called_and_observed_is_found(tmp_path: Path) -> None:
     assert found(tmp_path, "test") == [], "the system prompt is nobody's word"
 
 
+@pytest.mark.pure
 def test_bookkeeping_has_no_words() -> None:
     said = [type(event).__name__ for event in samples.every_event() if text_of(event) is not None]
     assert set(said) == {
@@ -68,6 +71,7 @@ def test_bookkeeping_has_no_words() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("words", "match"),
     [
@@ -83,12 +87,14 @@ def test_words_are_words_and_a_phrase_stays_one(words: str, match: str) -> None:
     assert to_match(words) == match.replace('"migrat"*', '"migrat*"*')
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("words", ["", "  ", '""', "-> * ^", '"', "\x00"])
 def test_without_a_word_it_says_so(words: str) -> None:
     with pytest.raises(ConfigurationError, match="nothing to search for"):
         to_match(words)
 
 
+@pytest.mark.pure
 @given(st.text() | st.text(alphabet="ab\"*()^:-+ '\x00{}NEARANDORNOT"))
 def test_nothing_that_is_typed_is_an_error_of_syntax(words: str) -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
@@ -207,6 +213,7 @@ def test_a_long_log_is_indexed_in_pieces(tmp_path: Path) -> None:
     assert sorted(seq for _, seq, _ in found(tmp_path, "pelican")) == [3, 4, 5, 6, 7]
 
 
+@pytest.mark.pure
 def test_an_sqlite_without_full_text_is_said_in_a_line() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         with pytest.raises(ConfigurationError, match="built without fts99, which search needs"):

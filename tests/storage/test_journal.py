@@ -21,6 +21,8 @@ from tests import samples
 from .logs import created
 from .simulated_disk import SimulatedDisk
 
+pytestmark = pytest.mark.simulated
+
 
 async def written(disk: SimulatedDisk, durability: Durability, batches: int) -> tuple[FileJournal, int]:
     """The journal of a conversation to which `batches` were given, closed, and how many were acknowledged."""

@@ -30,6 +30,8 @@ from tests.stores import directory
 from .commits import append
 from .logs import write_log
 
+pytestmark = pytest.mark.simulated
+
 
 async def opened(root: Path) -> tuple[State, int]:
     """The state after an opening, and how many events had to be folded for it."""

@@ -25,6 +25,8 @@ from tests.stores import directory
 from .commits import append
 from .logs import conversation, created
 
+pytestmark = pytest.mark.simulated
+
 BEGUN = datetime(2026, 3, 1, tzinfo=UTC)
 SECONDS = st.integers(-5, 50).map(lambda seconds: BEGUN + timedelta(seconds=seconds))
 KINDS = ("ConversationCreated", "SystemPromptEvent", "MessageEvent", "NoSuchEvent")

@@ -25,6 +25,8 @@ from tests import samples
 
 from .commits import append, reopen
 
+pytestmark = pytest.mark.simulated
+
 RELEASED = sorted((Path(__file__).parent / "released").glob("version-*.jsonl"))
 
 
@@ -70,6 +72,7 @@ def test_a_record_of_the_present_version_is_written_again_as_it_was() -> None:
         assert encode(decode(line))[1:-1] in line
 
 
+@pytest.mark.pure
 def test_an_old_record_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the next version had renamed a member."""
 

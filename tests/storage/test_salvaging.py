@@ -21,6 +21,8 @@ from tests import samples
 
 from .logs import conversation, created, write_log
 
+pytestmark = pytest.mark.simulated
+
 ALL = Wanted(0, 1 << 62)
 RECORDS = 20
 

@@ -11,6 +11,8 @@ from agentrt.events import ExecutionStatus
 from agentrt.snapshot import Snapshot
 from agentrt.storage.snapshots import SNAPSHOT, read_snapshot, write_snapshot
 
+pytestmark = pytest.mark.simulated
+
 STORED = Snapshot(seq=9, status=ExecutionStatus.FINISHED, cost=0.1, pending=("a",), view=(2, 3))
 
 

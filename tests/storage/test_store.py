@@ -24,6 +24,8 @@ from tests.stores import directory
 
 from .commits import append, reopen
 
+pytestmark = pytest.mark.simulated
+
 
 async def write(store: FileStore, name: str, count: int) -> list[Event]:
     """A conversation with `count` messages in batches of one."""
@@ -118,6 +120,7 @@ async def test_there_is_one_writer_in_a_process(tmp_path: Path) -> None:
         await other.open("c", lambda event: None)
 
 
+@pytest.mark.real
 async def test_there_is_one_writer_among_processes_and_a_dead_one_frees_its_locks(tmp_path: Path) -> None:
     hold = (
         "import anyio, sys\n"
@@ -229,6 +232,7 @@ async def test_a_directory_that_others_need_is_left_and_that_is_said(
     assert said.startswith(f"other users can read {tmp_path}, a directory of the store, and it is left so: {why}")
 
 
+@pytest.mark.real
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root acts as two users")
 async def test_another_user_reads_nothing_of_a_store() -> None:
     """As root. Git writes objects with the files of a workspace, which all may read."""

@@ -18,6 +18,8 @@ from agentrt.storage.writer import FEW, LogFile, Writer
 
 from .commits import commit
 
+pytestmark = pytest.mark.simulated
+
 
 async def test_a_commit_is_on_disk_when_it_returns(tmp_path: Path) -> None:
     writer = Writer(tmp_path)
@@ -86,6 +88,7 @@ async def test_many_files_are_synced_with_their_file_system(tmp_path: Path) -> N
     assert all(file.path.read_bytes() == b"x\n" for file in files)
 
 
+@pytest.mark.pure
 def test_a_sync_that_fails_says_why() -> None:
     with pytest.raises(OSError, match="Bad file descriptor"):
         sync_file_system(-1)

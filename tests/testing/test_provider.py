@@ -26,6 +26,8 @@ from agentrt.testing import (
     say,
 )
 
+pytestmark = pytest.mark.real
+
 USER = {"role": "user", "content": "Look."}
 WIRES: dict[WireName, tuple[str, dict[str, Any]]] = {
     "chat": ("/v1/chat/completions", {"messages": [USER]}),
@@ -161,6 +163,7 @@ async def test_a_fault_in_the_middle_is_a_plain_one_for_those_who_do_not_stream(
             assert response.status == 529
 
 
+@pytest.mark.pure
 def test_the_configurations_that_reach_it() -> None:
     provider = ScriptedProvider([])
     provider.url, provider.base_url = "http://host", "http://host/v1"

@@ -14,9 +14,10 @@ import pytest
 from agentrt.testing import Fault, ScriptedProvider, call, context_window, overloaded, rate_limit, say
 from agentrt.usage import Usage
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20"
-)
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20"),
+]
 
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}}
 TOOL = {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": PARAMETERS}}

@@ -11,6 +11,8 @@ from agentrt.specs import ClientTool, LocalWorkspace
 from agentrt.tools.client import client_tool
 from agentrt.tools.definition import Tools
 
+pytestmark = pytest.mark.pure
+
 SCHEMA = {"type": "object", "properties": {"label": {"type": "string"}}, "required": ["label"]}
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.tools.clipping import clip
+
+pytestmark = pytest.mark.pure
 
 
 @given(st.text(max_size=300), st.integers(min_value=0, max_value=300))

@@ -21,6 +21,8 @@ from agentrt.tools.definition import Tools, ToolType, file_key
 
 from .context import FakeContext
 
+pytestmark = pytest.mark.pure
+
 WORKSPACE = LocalWorkspace("/work")
 
 
@@ -162,6 +164,7 @@ def test_every_built_in_tool_can_be_offered(kind: ToolType) -> None:
     assert kind.effects is not None, "its risk is rated by them"
 
 
+@pytest.mark.simulated
 async def test_a_call_runs_the_function_with_its_arguments(tmp_path: Path) -> None:
     action = parse(weather, {"city": "Köln", "unit": "F", "near": {"x": 3}})
     observation = await weather.executor({})(action, FakeContext(tmp_path))
@@ -169,12 +172,14 @@ async def test_a_call_runs_the_function_with_its_arguments(tmp_path: Path) -> No
     assert not observation.is_error
 
 
+@pytest.mark.simulated
 async def test_what_is_no_text_is_shown_as_json(tmp_path: Path) -> None:
     context = FakeContext(tmp_path)
     assert plain((await places.executor({})(places.action(), context)).content) == '[{"x":1,"y":2}]'
     assert plain((await nothing.executor({})(nothing.action(), context)).content) == "null"
 
 
+@pytest.mark.simulated
 async def test_an_observation_is_passed_on(tmp_path: Path) -> None:
     observation = await refused.executor({})(refused.action(), FakeContext(tmp_path))
     assert (plain(observation.content), observation.is_error) == ("no", True)

@@ -16,6 +16,8 @@ from agentrt.tools import BUILT_IN, Tools
 from agentrt.tools.delegate import delegate, to_agents
 from tests.tools.context import FakeContext
 
+pytestmark = pytest.mark.simulated
+
 
 def tools(workspace: Path) -> Tools:
     return Tools([Tool("delegate")], {kind.name: kind for kind in BUILT_IN}, LocalWorkspace(str(workspace)))
@@ -29,6 +31,7 @@ class Several(msgspec.Struct):
     task: list[str]
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("action", [Vague, Several])
 def test_a_tool_that_delegates_has_a_task(action: type) -> None:
     with pytest.raises(ConfigurationError, match="its arguments need a text 'task'"):
@@ -53,11 +56,13 @@ def test_a_call_without_a_task_is_an_error_that_the_model_can_act_on(tmp_path: P
         tools(tmp_path).resources("delegate", msgspec.Raw(arguments))
 
 
+@pytest.mark.pure
 def test_what_is_delegated_is_read_from_the_arguments() -> None:
     assert delegated(msgspec.Raw(b'{"task":"x","agent":"reader"}')) == Delegated("x", "reader")
     assert delegated(msgspec.Raw(b'{"task":"x"}')) == Delegated("x", "")
 
 
+@pytest.mark.pure
 def test_the_model_is_told_which_agents_there_are() -> None:
     agents = {name: Agent(llm=LLM(model="m")) for name in ("writer", "reader")}
     assert to_agents(delegate, agents).description.endswith("The agents are:\n- writer\n- reader")

@@ -18,6 +18,8 @@ from agentrt.testing import ScriptedLLM, call, finish
 from agentrt.tools import Tools, output_schema, structured
 from agentrt.tools.finish import finish as plain_finish
 
+pytestmark = pytest.mark.pure
+
 
 class File(msgspec.Struct):
     """A file that was changed."""
@@ -67,6 +69,7 @@ def test_only_an_object_can_be_an_output() -> None:
         structured(plain_finish, {"type": "array"})
 
 
+@pytest.mark.simulated
 async def test_a_conversation_gives_its_output_once_it_fits(tmp_path: Path) -> None:
     good = {"summary": "Mended.", "files": [{"path": "a.py", "lines": 3}]}
     client = ScriptedLLM(
@@ -91,6 +94,7 @@ async def test_a_conversation_gives_its_output_once_it_fits(tmp_path: Path) -> N
         assert await conversation.output(Report) == Report("Mended.", [File("a.py", 3)])
 
 
+@pytest.mark.simulated
 async def test_without_a_shape_there_is_no_output(tmp_path: Path) -> None:
     client = ScriptedLLM([finish("Done.")])
     agent = Agent(llm=LLM(model="scripted"), tools=())

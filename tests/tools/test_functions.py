@@ -27,6 +27,8 @@ from agentrt.specs.content import plain, text
 from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.tools import ToolType
 
+pytestmark = pytest.mark.real
+
 if TYPE_CHECKING:
     from collections import OrderedDict
 
@@ -195,6 +197,7 @@ def numpy(city: str, days: int = 1) -> str:
     return city * days
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("function", [google, numpy])
 def test_a_docstring_describes_the_parameters(function: Callable[..., str]) -> None:
     made = tool(function)
@@ -392,6 +395,7 @@ async def test_texts_of_any_kind_are_results(tmp_path: Path) -> None:
     assert [plain(one.content) for one in given if isinstance(one, ObservationEvent)] == ["<b>", "half \ufffd", "plain"]
 
 
+@pytest.mark.simulated
 def test_what_the_program_gives_is_not_shown(tmp_path: Path) -> None:
     def send(text: str, password: str, sender: Any = Depends(clock)) -> str:
         return text
@@ -401,6 +405,7 @@ def test_what_the_program_gives_is_not_shown(tmp_path: Path) -> None:
     assert list(parameters(made)["properties"]) == ["text"]
 
 
+@pytest.mark.pure
 def test_a_docstring_keeps_all_that_is_not_about_a_parameter() -> None:
     def careful(a: int) -> int:
         """Short.
@@ -421,6 +426,7 @@ def test_a_docstring_keeps_all_that_is_not_about_a_parameter() -> None:
     assert parameters(made)["properties"]["a"]["description"] == "The a, indeed."
 
 
+@pytest.mark.pure
 def test_arrays_say_what_they_hold() -> None:
     def take(bare: list, nested: list[list[int]]) -> int:  # type: ignore[type-arg]
         """Take lists."""
@@ -487,6 +493,7 @@ def yields() -> Iterator[int]:
     yield 1
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
@@ -509,6 +516,7 @@ def test_a_function_that_cannot_be_a_tool_is_refused_in_a_sentence(function: Any
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.pure
 def test_a_type_that_was_written_inside_of_a_function_is_found() -> None:
     class Local(msgspec.Struct):
         x: int
@@ -533,6 +541,7 @@ class Report(pydantic.BaseModel):
         return self
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("given", [Report, output_schema(Report)])
 async def test_an_output_of_pydantic_is_validated_in_its_own_words(tmp_path: Path, given: Any) -> None:
     agent = Agent(llm=AGENT.llm, tools=(), output=given)

@@ -29,6 +29,8 @@ from agentrt.specs.memory import LONGEST
 from agentrt.storage.memory import MemoryStorage
 from agentrt.testing import ScriptedLLM, call, finish, say
 
+pytestmark = pytest.mark.real
+
 FILE = ".openhands/memory/MEMORY.md"
 
 
@@ -241,6 +243,7 @@ async def test_two_processes_lose_no_line(tmp_path: Path) -> None:
     assert len((tmp_path / FILE).read_text().splitlines()) == 40
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     "command",
     [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agentrt import Agent, Conversation, LLMSummarizingCondenser, NoOpCondenser, Runtime
 from agentrt.events import Event, ObservationEvent
 from agentrt.protocols import ModelRequest
@@ -14,6 +16,8 @@ from agentrt.storage.memory import MemoryStorage
 from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.testing.scripted import Turn
 from tests.condensing import SUMMARY, agent, is_question, look
+
+pytestmark = pytest.mark.simulated
 
 SPEC = Agent(llm=LLM(model="scripted"), tools=("recall",), checkpoints=False)  # type: ignore[arg-type]
 
@@ -80,6 +84,7 @@ async def test_the_newest_of_many_are_shown(tmp_path: Path) -> None:
     assert seqs == sorted(seqs, reverse=True)
 
 
+@pytest.mark.real
 async def test_it_is_offered_where_a_view_is_condensed(tmp_path: Path) -> None:
     model = LLM(model="scripted")
     for condenser, offered in ((LLMSummarizingCondenser(), True), (NoOpCondenser(), False)):

@@ -25,6 +25,8 @@ from agentrt.tools.simple import (
 
 from .context import FakeContext
 
+pytestmark = pytest.mark.pure
+
 PLAN = [Task("read"), Task("write", "in_progress", "half of it"), Task("test", "done")]
 SHOWN = "1. [ ] read\n2. [~] write (half of it)\n3. [x] test"
 
@@ -33,6 +35,7 @@ def tools(kind: ToolType) -> Tools:
     return Tools([Tool(kind.name)], {kind.name: kind}, LocalWorkspace("/work"))
 
 
+@pytest.mark.simulated
 async def test_think_and_finish_only_say_so(tmp_path: Path) -> None:
     context = FakeContext(tmp_path)
     thought = await think.executor({})(ThinkAction("hm"), context)
@@ -57,6 +60,7 @@ def test_they_are_harmless_and_run_again_after_a_crash(kind: ToolType) -> None:
     assert not kind.holds_resource
 
 
+@pytest.mark.simulated
 async def test_a_plan_is_shown_with_the_state_of_each_task(tmp_path: Path) -> None:
     tracker, context = TaskTracker({}), FakeContext(tmp_path)
     planned = await tracker(TaskTrackerAction("plan", PLAN), context)
@@ -64,6 +68,7 @@ async def test_a_plan_is_shown_with_the_state_of_each_task(tmp_path: Path) -> No
     assert planned.task_list == tuple(PLAN)
 
 
+@pytest.mark.simulated
 async def test_a_plan_replaces_the_one_before(tmp_path: Path) -> None:
     tracker, context = TaskTracker({}), FakeContext(tmp_path)
     await tracker(TaskTrackerAction("plan", PLAN), context)
@@ -73,6 +78,7 @@ async def test_a_plan_replaces_the_one_before(tmp_path: Path) -> None:
     assert plain(emptied.content) == "No tasks yet."
 
 
+@pytest.mark.simulated
 async def test_a_view_shows_what_the_log_has_also_after_a_restart(tmp_path: Path) -> None:
     planned = await TaskTracker({})(TaskTrackerAction("plan", PLAN), FakeContext(tmp_path))
     details = msgspec.Raw(msgspec.json.encode({"task_list": planned.task_list}))
@@ -80,12 +86,14 @@ async def test_a_view_shows_what_the_log_has_also_after_a_restart(tmp_path: Path
     assert (plain(seen.content), seen.task_list) == (SHOWN, tuple(PLAN))
 
 
+@pytest.mark.simulated
 async def test_a_view_before_any_plan(tmp_path: Path) -> None:
     seen = await TaskTracker({})(TaskTrackerAction("view"), FakeContext(tmp_path))
     assert seen == TaskTrackerObservation(content=seen.content)
     assert plain(seen.content) == "No tasks yet."
 
 
+@pytest.mark.simulated
 async def test_every_conversation_has_a_plan_of_its_own(tmp_path: Path) -> None:
     one, two = task_tracker.executor({}), task_tracker.executor({})
     await one(TaskTrackerAction("plan", PLAN), FakeContext(tmp_path))

@@ -13,6 +13,8 @@ from agentrt.specs import ImageContent, TextContent, Tool
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, say
 
+pytestmark = pytest.mark.simulated
+
 STRONG = LLM(model="scripted/strong", api_key_env="STRONG_KEY")
 BLIND = LLM(model="scripted/blind", vision=False)
 PNG = ImageContent("data:image/png;base64,iVBORw0KGgo=")
@@ -44,6 +46,7 @@ def results(events: list[Event]) -> list[tuple[bool, str]]:
     return [(event.is_error, plain(event.content)) for event in events if isinstance(event, ObservationEvent)]
 
 
+@pytest.mark.real
 async def test_the_next_call_is_of_the_other_model(tmp_path: Path) -> None:
     model = ScriptedLLM([call("switch_llm", profile_name="strong", reason="It is hard."), say("Done.")])
     agent = Agent(llm=LLM(model="scripted/weak"), tools=(Tool("switch_llm"),))
@@ -54,6 +57,7 @@ async def test_the_next_call_is_of_the_other_model(tmp_path: Path) -> None:
     assert (change.source, change.key) == ("agent", "llm")
 
 
+@pytest.mark.real
 async def test_a_model_that_is_not_there(tmp_path: Path) -> None:
     model = ScriptedLLM([call("switch_llm", profile_name="none"), say("Done.")])
     events = await lived(tmp_path, model, Agent(llm=LLM(model="scripted/weak"), tools=(Tool("switch_llm"),)))
@@ -63,6 +67,7 @@ async def test_a_model_that_is_not_there(tmp_path: Path) -> None:
     assert "(there are: blind, strong)" in said
 
 
+@pytest.mark.real
 async def test_a_budget_needs_a_price(tmp_path: Path) -> None:
     weak = LLM(model="scripted/weak", input_cost_per_token=1e-6, output_cost_per_token=1e-6)
     model = ScriptedLLM([call("switch_llm", profile_name="strong"), say("Done.")])

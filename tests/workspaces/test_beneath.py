@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from agentrt.errors import WorkspaceError
 from agentrt.workspaces.beneath import Beneath, parts_of
 
+pytestmark = pytest.mark.simulated
+
 SECRET = b"of nobody's business"
 
 PIECES = st.sampled_from(["..", ".", "", "a", "b", "file", "loop", "up", "out", "in", "abs", "\0", "é", "x" * 256, "~"])
@@ -57,6 +59,7 @@ def test_links_that_stay_inside_are_followed(tree: Path) -> None:
             assert file.read() == b"fine", path
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("path", ["a/../x", "..", "/", "/etc", "a/..", "../root/file"])
 def test_what_goes_up_is_refused_whatever_is_there(path: str) -> None:
     with pytest.raises(WorkspaceError) as refused:

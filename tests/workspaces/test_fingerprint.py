@@ -11,6 +11,8 @@ import pytest
 
 from agentrt.workspaces.fingerprint import RECENT, fingerprint
 
+pytestmark = pytest.mark.simulated
+
 
 def settle() -> None:
     """Return once nothing that was done is recent."""

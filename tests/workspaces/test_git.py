@@ -9,6 +9,8 @@ import pytest
 
 from agentrt.workspaces import git
 
+pytestmark = pytest.mark.real
+
 
 def run(place: Path, *words: str) -> None:
     identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from agentrt.decisions.file_history import By, Moment
 from agentrt.events import ChangedDuring
 from agentrt.workspaces.going_back import going_back
 from agentrt.workspaces.tree_listing import Change
+
+pytestmark = pytest.mark.pure
 
 
 def moment(by: By, calls: tuple[int, ...] = (), writes: tuple[str, ...] | None = None) -> Moment:

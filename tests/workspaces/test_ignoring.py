@@ -10,6 +10,8 @@ from agentrt.workspaces import FileList
 from agentrt.workspaces.asking import ListFiles
 from agentrt.workspaces.local import LocalFiles
 
+pytestmark = pytest.mark.real
+
 
 async def _ignored(root: Path, path: str = "") -> list[str]:
     found = await LocalFiles(str(root)).ask(ListFiles(path=path))
@@ -29,6 +31,7 @@ async def test_lines_of_all_directories_on_the_way_count(tmp_path: Path) -> None
     assert await _ignored(tmp_path, "build") == ["build/out.bin"]
 
 
+@pytest.mark.simulated
 async def test_nothing_is_ignored_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".gitignore").write_text("*\n")
     (tmp_path / "a").write_text("x")

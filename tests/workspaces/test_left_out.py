@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agentrt.workspaces.left_out import LeftOut, decoded, ignored
+
+pytestmark = pytest.mark.pure
 
 
 def test_a_directory_stands_for_all_below() -> None:

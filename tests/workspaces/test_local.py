@@ -14,6 +14,8 @@ from agentrt.workspaces.asking import ReadArchive, ReadFile
 from agentrt.workspaces.local import LocalFiles
 from agentrt.workspaces.streaming import PIECE
 
+pytestmark = pytest.mark.simulated
+
 
 async def pieces(*given: bytes | Exception) -> AsyncIterator[bytes]:
     for piece in given:

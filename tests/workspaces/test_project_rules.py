@@ -29,6 +29,8 @@ from agentrt.workspaces.project_rules import (
 from tests import samples
 from tests.stores import rules_in
 
+pytestmark = pytest.mark.simulated
+
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 ALLOW, DENY = PermissionRule("allow", "terminal"), PermissionRule("deny", "terminal", "rm *", "command")
 

@@ -19,6 +19,8 @@ from agentrt.errors import ToolError
 from agentrt.specs import DockerWorkspace, LocalWorkspace
 from agentrt.workspaces.reached import ReachedFiles, end_of
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:

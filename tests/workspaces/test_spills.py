@@ -15,6 +15,8 @@ from agentrt.workspaces.reached import ReachedFiles
 from agentrt.workspaces.spills import MOST, Spills
 from tests.security.corpus import rate_action
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.fixture(params=["local", "container"])
 def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
@@ -56,6 +58,7 @@ async def test_two_conversations_do_not_meet(workspace: Workspace) -> None:
     await one.close()
 
 
+@pytest.mark.real
 async def test_git_sees_nothing_of_it(workspace: Workspace) -> None:
     subprocess.run(["git", "init", "-q", workspace.path], check=True)
     spills = Spills(workspace, "tool")

@@ -19,6 +19,8 @@ from agentrt.workspaces.tree_index import STAGING
 from agentrt.workspaces.tree_limits import Most
 from agentrt.workspaces.trees import EMPTY, MOST_NESTED, Trees
 
+pytestmark = pytest.mark.real
+
 
 def git(place: Path, *arguments: str) -> str:
     """What git says in a repository of the workspace."""
@@ -461,7 +463,7 @@ async def test_a_workspace_that_was_removed_comes_back(trees: Trees, workspace: 
     assert seen(workspace) == before
 
 
-@pytest.mark.parametrize("kept", [5, pytest.param(25, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("kept", [5, pytest.param(25, marks=pytest.mark.long)])
 async def test_files_that_come_and_go_meanwhile(trees: Trees, workspace: Path, kept: int) -> None:
     """As a build or a watcher has it: each tree is made all the same."""
     stop = anyio.Event()

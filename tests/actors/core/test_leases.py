@@ -12,6 +12,8 @@ from anyio import wait_all_tasks_blocked
 
 from agentrt.actors.core.leases import Leases
 
+pytestmark = pytest.mark.simulated
+
 
 class Thing:
     """Counts how often it was opened and closed."""

@@ -15,6 +15,8 @@ from anyio.lowlevel import checkpoint
 from agentrt.actors.core import Ref, Request, RestartPolicy, RestartWindow, Supervisor
 from agentrt.errors import ActorCrashed, ActorStopped, ToolError
 
+pytestmark = pytest.mark.simulated
+
 
 class Double(Request[int], frozen=True):
     """Twice a number."""
@@ -180,6 +182,7 @@ async def test_an_actor_that_cannot_start_is_tried_again_then_stopped() -> None:
         assert stopped == ["actor 'echo' crashed: OSError: no such device"]
 
 
+@pytest.mark.pure
 def test_the_restart_window_forgets() -> None:
     window = RestartWindow(RestartPolicy(restarts=2, window=10.0, backoff=1.0))
     assert [window.next(0.0), window.next(1.0), window.next(2.0)] == [1.0, 2.0, None]

@@ -23,6 +23,8 @@ from tests.cli.test_main import agentrt, environment
 
 from .emulated import ALT_ENTER, CTRL_C, CTRL_D, CTRL_J, ENTER, ESC, FRAME, TAB, UP, Emulated
 
+pytestmark = pytest.mark.long
+
 PLAN = [
     {"title": "Read the code", "status": "done"},
     {"title": "Fix it", "status": "in_progress"},
@@ -52,12 +54,14 @@ def heard(place: Path) -> list[str]:
     return [plain(e.content) for e in log_of(place) if isinstance(e, MessageEvent) and e.source == "user"]
 
 
+@pytest.mark.real
 def test_without_a_terminal_it_says_in_a_line_what_to_use(tmp_path: Path) -> None:
     ran = agentrt(tmp_path, "chat")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == 'agentrt: a chat needs a terminal: without one, use agentrt run "TASK"\n'
 
 
+@pytest.mark.real
 async def test_there_is_a_prompt_with_a_status_and_help(tmp_path: Path) -> None:
     async with Emulated(tmp_path) as chat:
         assert "›\n○ ready  ·  openai/scripted  ·  $0.0000" in await chat.ready()
@@ -65,7 +69,6 @@ async def test_there_is_a_prompt_with_a_status_and_help(tmp_path: Path) -> None:
         await chat.until("clear the screen")
 
 
-@pytest.mark.proof
 async def test_help_lines_pastes_history_and_ctrl_c(tmp_path: Path) -> None:
     """What needs no model, in one chat and the next: nothing is said, so no conversation is left behind."""
     async with Emulated(tmp_path) as chat:
@@ -101,7 +104,6 @@ async def test_help_lines_pastes_history_and_ctrl_c(tmp_path: Path) -> None:
         assert await chat.exit_code() == 0
 
 
-@pytest.mark.proof
 async def test_an_answer_streams_in_and_the_conversation_is_resumed(tmp_path: Path) -> None:
     turns = [say("Hello, you."), say("Hello again.")]
     async with ScriptedProvider(turns) as provider:
@@ -124,7 +126,6 @@ async def test_an_answer_streams_in_and_the_conversation_is_resumed(tmp_path: Pa
     assert heard(tmp_path) == ["Say hello.", "Say hello."]
 
 
-@pytest.mark.proof
 async def test_files_and_images_are_attached_and_ignored_ones_not_offered(tmp_path: Path) -> None:
     work = tmp_path / "work"
     (work / "src").mkdir(parents=True)
@@ -151,7 +152,6 @@ async def test_files_and_images_are_attached_and_ignored_ones_not_offered(tmp_pa
     assert isinstance(message.content[2], ImageContent)
 
 
-@pytest.mark.proof
 async def test_esc_interrupts_and_what_is_typed_meanwhile_steers(tmp_path: Path) -> None:
     def script(body: dict[str, Any]) -> Turn:
         match said(body):
@@ -185,7 +185,6 @@ async def test_esc_interrupts_and_what_is_typed_meanwhile_steers(tmp_path: Path)
 SLOW = "word after word, " * 200
 
 
-@pytest.mark.proof
 async def test_an_approval_takes_the_place_of_the_prompt_while_text_streams(tmp_path: Path) -> None:
     """One action waits for a word while the other one's output streams in; the draft comes back after the answer."""
     (tmp_path / "home").mkdir()
@@ -216,7 +215,6 @@ async def test_an_approval_takes_the_place_of_the_prompt_while_text_streams(tmp_
     assert sum(isinstance(event, UserRejectObservation) for event in log_of(tmp_path)) == 1
 
 
-@pytest.mark.proof
 async def test_an_approval_that_follows_text_as_it_streams_keeps_the_draft(tmp_path: Path) -> None:
     """The user types while the model talks; its reply ends in an action that must be approved."""
     (tmp_path / "home" / "one").mkdir(parents=True)
@@ -238,7 +236,6 @@ async def test_an_approval_that_follows_text_as_it_streams_keeps_the_draft(tmp_p
     assert not (tmp_path / "home" / "one").exists()
 
 
-@pytest.mark.proof
 async def test_the_size_of_the_terminal_may_change_while_text_streams(tmp_path: Path) -> None:
     async with ScriptedProvider([say(SLOW + "the end.")], pace=0.01) as provider:
         async with Emulated(tmp_path, provider=provider) as chat:
@@ -255,7 +252,6 @@ async def test_the_size_of_the_terminal_may_change_while_text_streams(tmp_path: 
             assert screen.splitlines()[-1].startswith("○ ready  ·  openai/scripted")
 
 
-@pytest.mark.proof
 async def test_a_paste_of_10_000_lines_is_folded_and_sent_whole(tmp_path: Path) -> None:
     text = "\n".join(f"line {number} of what was pasted" for number in range(10_000))
     async with ScriptedProvider([say("Read.")]) as provider:
@@ -272,7 +268,6 @@ async def test_a_paste_of_10_000_lines_is_folded_and_sent_whole(tmp_path: Path) 
     assert heard(tmp_path) == [f"read {text} please"]
 
 
-@pytest.mark.proof
 async def test_the_plan_and_the_status_stand_at_the_bottom(tmp_path: Path) -> None:
     turns: list[ModelReply] = [
         call("task_tracker", command="plan", task_list=PLAN),
@@ -295,7 +290,6 @@ async def test_the_plan_and_the_status_stand_at_the_bottom(tmp_path: Path) -> No
         await chat.until("✔ Run the tests")
 
 
-@pytest.mark.proof
 async def test_a_chat_that_was_killed_is_resumed(tmp_path: Path) -> None:
     turns = [say("One."), call("terminal", command="touch begun; sleep 60"), say("Two.")]
     async with ScriptedProvider(turns) as provider:
@@ -316,7 +310,6 @@ async def test_a_chat_that_was_killed_is_resumed(tmp_path: Path) -> None:
     assert len(results) <= 1
 
 
-@pytest.mark.proof
 async def test_commands_do_what_they_say(tmp_path: Path) -> None:
     def script(body: dict[str, Any]) -> Turn:
         words = said(body)
@@ -367,7 +360,6 @@ async def test_commands_do_what_they_say(tmp_path: Path) -> None:
     assert len(list((tmp_path / "store" / "conversations").iterdir())) == 2
 
 
-@pytest.mark.proof
 async def test_nothing_that_a_model_or_a_tool_says_steers_the_terminal(tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b2J\x07"
     turns = [call("terminal", evil, command="printf '\\033[2J\\033]0;owned\\007over'"), say(evil + " the end")]
@@ -379,7 +371,6 @@ async def test_nothing_that_a_model_or_a_tool_says_steers_the_terminal(tmp_path:
             assert sequence not in chat.bytes
 
 
-@pytest.mark.proof
 async def test_keys_and_secrets_are_not_in_the_history(tmp_path: Path) -> None:
     async with ScriptedProvider(lambda body: say(f"I heard: {len(said(body))}")) as provider:
         async with Emulated(tmp_path, provider=provider) as chat:
@@ -394,6 +385,7 @@ async def test_keys_and_secrets_are_not_in_the_history(tmp_path: Path) -> None:
     assert history.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.real
 def test_no_color_is_respected(tmp_path: Path) -> None:
     """Neither the library that draws the prompt nor the one that prints writes a colour then."""
     program = (

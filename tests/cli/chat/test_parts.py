@@ -23,7 +23,10 @@ from agentrt.cli.chat.scroll import A_FRAME, RESET, ROWS, Scroll, wrapped
 from agentrt.cli.chat.status import Status, Task, plan_lines, short
 from agentrt.specs import ImageContent, TextContent
 
+pytestmark = pytest.mark.pure
 
+
+@pytest.mark.real
 def test_the_command_line_loads_nothing_that_only_a_chat_needs() -> None:
     program = "import sys, agentrt.cli; print([name for name in sys.modules if name.startswith('prompt_toolkit')])"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -115,6 +118,7 @@ def test_keys_and_passwords_are_not_kept() -> None:
         assert may_be_kept(text), text
 
 
+@pytest.mark.simulated
 def test_what_was_typed_is_kept_for_the_next_chat(tmp_path: Path) -> None:
     path = tmp_path / "store" / "history.jsonl"
     kept = Kept(path, lambda text: text.replace("value", "***"))
@@ -152,6 +156,7 @@ def test_a_file_is_text_or_an_image_or_not_sent() -> None:
     assert cut.text.endswith(f"[cut: the file has {2 * TEXT_BYTES:,} bytes]\n</file>")
 
 
+@pytest.mark.simulated
 def test_paths_are_listed_without_ignored_ones_and_offered_by_how_they_fit(tmp_path: Path) -> None:
     for name in ("src/parser.py", "src/main.py", "build/out.o", "main.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -17,6 +17,8 @@ from agentrt.usage import Usage
 
 from .reading import encoded, reader, streamed, whole
 
+pytestmark = pytest.mark.pure
+
 FORM = AnthropicMessages()
 MODEL = "anthropic/any"
 BEGIN = {"type": "message_start", "message": {"id": "m", "content": [], "usage": {"input_tokens": 9}}}

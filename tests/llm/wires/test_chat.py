@@ -17,6 +17,8 @@ from tests.timing import within
 from ..calling import Shown
 from .reading import encoded, reader, streamed, whole
 
+pytestmark = pytest.mark.pure
+
 FORM = ChatCompletions()
 END = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
 

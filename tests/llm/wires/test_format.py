@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from agentrt.llm.wires import error_in
 from agentrt.llm.wires.format import cache_key, read
 
+pytestmark = pytest.mark.pure
+
 ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Any)
 VALUES = st.recursive(st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(), st.lists, max_leaves=8)
 

@@ -35,10 +35,13 @@ from agentrt.usage import Usage
 from ..calling import Shown, request
 from .reading import encoded, reader, streamed
 
+pytestmark = pytest.mark.pure
+
 PNG = ImageContent("data:image/png;base64,iVBORw0KGgo=")
 USED = Usage(prompt_tokens=100, completion_tokens=20, cache_read_tokens=60, reasoning_tokens=7)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 async def test_a_reply_comes_whole_with_its_usage(stream: bool) -> None:
     asked = calls(("look", {"where": "/x"}), ("look", {"where": "é\n"}), thought="I look twice.")
@@ -71,6 +74,7 @@ async def test_a_reply_comes_whole_with_its_usage(stream: bool) -> None:
     assert sent["tools"][0]["functionDeclarations"][0]["name"] == "look"
 
 
+@pytest.mark.real
 async def test_a_conversation_goes_back_with_its_signatures(tmp_path: Path) -> None:
     @tool
     async def look(where: str) -> str:
@@ -96,6 +100,7 @@ async def test_a_conversation_goes_back_with_its_signatures(tmp_path: Path) -> N
     assert [part["functionResponse"]["name"] for part in third[4]["parts"]] == ["look", "look"]
 
 
+@pytest.mark.real
 async def test_calls_of_another_model_go_as_calls_that_nobody_signed() -> None:
     made = (ToolCall("c1", "look", "{}"),)
     history = (Message("user", text("a")), Message("assistant", (), made), Message("tool", text("b"), (), "c1"))
@@ -106,6 +111,7 @@ async def test_calls_of_another_model_go_as_calls_that_nobody_signed() -> None:
     await client.aclose()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("turn", "error"),
     [

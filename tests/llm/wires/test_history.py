@@ -24,6 +24,8 @@ from agentrt.protocols import ModelRequest
 from agentrt.specs import LLM, Capabilities, Thinking
 from agentrt.specs.content import text
 
+pytestmark = pytest.mark.pure
+
 FORMATS: list[tuple[Format, str]] = [
     (ChatCompletions(), "openai"),
     (OpenAIResponses(), "openai"),

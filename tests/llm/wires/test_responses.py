@@ -25,6 +25,8 @@ from agentrt.usage import Usage
 
 from .reading import encoded, reader, streamed, whole
 
+pytestmark = pytest.mark.pure
+
 FORM = OpenAIResponses()
 
 

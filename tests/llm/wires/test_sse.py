@@ -13,6 +13,8 @@ from agentrt.llm.wires import ServerSentEvents
 from agentrt.llm.wires.sse import LONGEST
 from tests.timing import within
 
+pytestmark = pytest.mark.pure
+
 ENDS = ("\n", "\r\n", "\r")
 WORDS = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=12)
 OTHER = st.one_of(

@@ -31,6 +31,8 @@ from ..served import agent, served
 from .connections import connection
 from .doors import closed_with, doors
 
+pytestmark = pytest.mark.simulated
+
 EVENTS = {"Accept": "text/event-stream"}
 
 
@@ -73,6 +75,7 @@ def test_a_token_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
         Access(FileShelf(tmp_path), ServerSettings(token="short"))
 
 
+@pytest.mark.real
 async def test_an_agent_cannot_answer_for_a_person(tmp_path: Path) -> None:
     """Its command asks the server to approve what waits, and looks for the token where commands can look."""
     urls: list[str] = []
@@ -189,6 +192,7 @@ async def test_a_ticket_is_its_keys_for_once(tmp_path: Path) -> None:
         assert await refused(access, shown(other)) == (401, "not-authenticated")
 
 
+@pytest.mark.real
 async def test_the_first_key_over_http_is_an_admins_and_closes_the_server(tmp_path: Path) -> None:
     async with served(tmp_path, ScriptedLLM([])) as client:
         status, problem = await client.ask("POST", "/keys", {"owner": "ada", "scopes": ["steer"]})
@@ -210,6 +214,7 @@ async def test_the_first_key_over_http_is_an_admins_and_closes_the_server(tmp_pa
         assert (await client.ask("POST", "/keys", {"owner": "x", "scopes": []}, **admin))[0] == 422
 
 
+@pytest.mark.real
 async def test_a_browsers_socket_opens_with_a_ticket(tmp_path: Path) -> None:
     async with doors(tmp_path) as at:
         conversation = await at.begin("ada")
@@ -235,6 +240,7 @@ async def test_a_browsers_socket_opens_with_a_ticket(tmp_path: Path) -> None:
         assert refusal.value.status == 400
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("way", ["over http", "another process"])
 async def test_a_revoked_key_ends_what_was_opened_with_it(tmp_path: Path, way: str) -> None:
     async with doors(tmp_path) as at, anyio.create_task_group() as tasks:

@@ -7,6 +7,8 @@ from agentrt.server.problems import Refusal
 
 from .connections import connection
 
+pytestmark = pytest.mark.pure
+
 KEY = f"agentrt_{'0a' * 6}_{'xY3-' * 10}abc"  # the same in every process that collects these tests
 EVENTS = "text/event-stream"
 

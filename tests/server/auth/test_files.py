@@ -22,6 +22,8 @@ from tests.stores import make_key
 
 from .doors import AGENT, Doors, doors
 
+pytestmark = pytest.mark.real
+
 SECRET = b"outside-of-the-workspace-7f3a"
 
 OUTWARDS = [

@@ -19,6 +19,8 @@ from ..served import served
 from .connections import connection
 from .doors import closed_with, doors
 
+pytestmark = pytest.mark.real
+
 
 async def test_a_key_that_asks_too_often_is_told_when_to_ask_again(tmp_path: Path) -> None:
     async with doors(tmp_path, rate="5/minute") as at:
@@ -117,6 +119,7 @@ async def test_requests_of_a_key_are_counted_while_they_are_answered(tmp_path: P
                 pass
 
 
+@pytest.mark.simulated
 async def test_what_is_open_is_forgotten_when_it_ends() -> None:
     gate = Gate(ServerSettings(max_sockets=1))
     for _ in range(3):
@@ -131,6 +134,7 @@ async def test_what_is_open_is_forgotten_when_it_ends() -> None:
     assert gate._visits == {}
 
 
+@pytest.mark.simulated
 async def test_limits_may_be_taken_away() -> None:
     gate = Gate(ServerSettings(rate=None, failed_logins=None))
     for _ in range(20_000):
@@ -138,12 +142,14 @@ async def test_limits_may_be_taken_away() -> None:
         await gate.failed(connection())
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("rate", ["many", "5/fortnight", "", "-1/minute"])
 def test_a_rate_is_a_number_and_a_time(rate: str) -> None:
     with pytest.raises(ConfigurationError, match="is no rate"):
         Gate(ServerSettings(rate=rate))
 
 
+@pytest.mark.pure
 def test_addresses_are_counted_as_their_owners_have_them() -> None:
     def of(client: str) -> str:
         return address_of(connection(client=client))

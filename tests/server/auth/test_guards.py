@@ -19,6 +19,8 @@ from agentrt.testing import ScriptedLLM
 from ..served import agent, served
 from .doors import doors, raw
 
+pytestmark = pytest.mark.real
+
 JSON = {"Content-Type": "application/json"}
 SETTINGS = {"allow_hosts": ("agents.example", "*.b.example"), "cors": ("https://console.example",)}
 
@@ -232,6 +234,7 @@ async def test_who_sends_half_a_body_is_not_waited_for(tmp_path: Path, caplog: p
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("origin", ["*", "console.example"])
 def test_no_server_is_made_that_all_may_read(tmp_path: Path, origin: str) -> None:
     with pytest.raises(ConfigurationError, match="no origin"):

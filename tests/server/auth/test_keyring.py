@@ -16,6 +16,8 @@ from agentrt.storage.shelf import FileShelf
 from tests import programs
 from tests.stores import keyring as keyring_of
 
+pytestmark = pytest.mark.simulated
+
 
 def id_of(text: str) -> str:
     return text.split("_")[1]

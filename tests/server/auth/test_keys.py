@@ -16,6 +16,8 @@ from agentrt.server.auth import keys
 from agentrt.server.auth.keys import LIKE_A_KEY, digest_of, is_it, new_key, split
 from agentrt.server.principals import Scope
 
+pytestmark = pytest.mark.pure
+
 
 def test_only_a_hash_of_a_key_is_kept() -> None:
     key, text = new_key("ada", [Scope.STEER, Scope.OBSERVE, Scope.STEER], now=1.0)

@@ -9,6 +9,8 @@ from agentrt.server.auth.origins import Place, checked_origins, is_ours, may_com
 
 from .connections import connection
 
+pytestmark = pytest.mark.pure
+
 CORS = ("https://console.example",)
 
 

@@ -19,6 +19,8 @@ from tests.stores import make_key
 
 from .doors import AGENT, Doors, closed_with, doors
 
+pytestmark = pytest.mark.real
+
 TABLE = """
 GET     /alive                                      -
 GET     /health                                     -
@@ -141,6 +143,7 @@ async def one_scope_each(directory: Path) -> Any:
         yield at
 
 
+@pytest.mark.pure
 def test_the_table_has_every_operation() -> None:
     assert {(endpoint.method, endpoint.path) for endpoint in ENDPOINTS} == set(NEEDED)
 

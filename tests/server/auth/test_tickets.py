@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import pytest
+
 from agentrt.server.auth import tickets
 from agentrt.server.auth.tickets import LIFE, Tickets
 from agentrt.server.principals import Principal, Scope
+
+pytestmark = pytest.mark.pure
 
 ADA = Principal("ada", frozenset({Scope.STEER}), "a")
 BOB = Principal("bob", frozenset({Scope.STEER}), "b")

@@ -11,6 +11,8 @@ from agentrt.testing import ScriptedLLM, call, finish, say
 from ..served import Client, agent, served
 from .helpers import begin, settled
 
+pytestmark = pytest.mark.real
+
 
 async def said(client: Client, name: str) -> list[str]:
     """The ids of what the user said."""

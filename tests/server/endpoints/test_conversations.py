@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from starlette.requests import HTTPConnection
 
 from agentrt.server.principals import EVERYONE, Principal, Scope
@@ -10,6 +11,8 @@ from agentrt.testing import ScriptedLLM, call, finish, say
 
 from ..served import agent, served
 from .helpers import begin, settled
+
+pytestmark = pytest.mark.real
 
 
 async def as_named(connection: HTTPConnection) -> Principal:

@@ -12,6 +12,8 @@ from agentrt.testing import ScriptedLLM, finish
 from ..served import Client, served
 from .helpers import begin, settled
 
+pytestmark = pytest.mark.real
+
 
 async def finished(directory: Path, *, memo: bool) -> tuple[str, Path]:
     """A conversation of a server that has stopped, and its log."""

@@ -4,11 +4,14 @@ import threading
 from typing import Any
 
 import anyio
+import pytest
 from starlette.requests import Request
 
 from agentrt.server.endpoints.documentation import documentation
 from agentrt.server.principals import NOBODY
 from agentrt.server.routing import Call
+
+pytestmark = pytest.mark.simulated
 
 
 async def test_the_document_is_made_once_and_off_the_loop() -> None:

@@ -22,6 +22,8 @@ from ..served import Client, served
 from ..streams.following import following
 from .helpers import begin, settled
 
+pytestmark = pytest.mark.real
+
 PATHS = ("", "/state", "/state?at=3", "/events", "/events?order=desc&limit=3", "/events/count", "/events/2", "/model")
 
 

@@ -20,6 +20,8 @@ from tests.proofs.waiting import eventually
 from ..served import Client, served
 from .helpers import begin
 
+pytestmark = pytest.mark.real
+
 
 class Files:
     """The files of a conversation, as a client and as they lie on disk."""

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agentrt.testing import ScriptedLLM
 
 from ..served import agent, served
 from .helpers import begin
 from .test_conversations import as_named
+
+pytestmark = pytest.mark.real
 
 
 async def test_the_tools_that_there_are(tmp_path: Path) -> None:

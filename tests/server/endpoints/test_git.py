@@ -4,10 +4,14 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from agentrt.testing import ScriptedLLM
 
 from ..served import Client, served
 from .helpers import begin
+
+pytestmark = pytest.mark.real
 
 
 def git(place: Path, *arguments: str) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import pytest
 
 from agentrt import LLM, Agent
 from agentrt.server import ServerSettings
@@ -10,6 +11,8 @@ from agentrt.server.principals import Principal, Scope
 from agentrt.testing import ScriptedLLM
 
 from ..served import served
+
+pytestmark = pytest.mark.real
 
 
 async def test_whether_it_lives_and_takes_work(tmp_path: Path) -> None:

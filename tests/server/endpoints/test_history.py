@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
+import pytest
 
 from agentrt import codec
 from agentrt.server.principals import EVERYONE
@@ -16,6 +17,8 @@ from tests.storage.logs import conversation
 
 from ..served import Client, agent, served
 from .helpers import begin, settled
+
+pytestmark = pytest.mark.real
 
 
 async def worked(client: Client) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agentrt import LLM, Agent
 from agentrt.llm.profiles import ProfileStore
 from agentrt.server import ServerSettings
@@ -13,6 +15,8 @@ from agentrt.testing import ScriptedLLM
 
 from ..served import served
 from .helpers import begin
+
+pytestmark = pytest.mark.real
 
 OWN = LLM(model="openai/house", base_url="http://127.0.0.1:9/v1", input_cost_per_token=1e-6, output_cost_per_token=0.0)
 LOCAL = LLM(model="openai/local", base_url="http://127.0.0.1:10/v1")

@@ -12,6 +12,8 @@ from agentrt.testing import ScriptedLLM, call, finish
 from tests.proofs.waiting import eventually
 from tests.server.served import Client, agent, served
 
+pytestmark = pytest.mark.real
+
 PRESS = ClientTool("press", "Press a button.", {"type": "object", "properties": {"label": {"type": "string"}}})
 
 

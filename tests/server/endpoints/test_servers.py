@@ -23,7 +23,7 @@ from tests.test_mcp import DEMO, agent
 
 from ..served import served
 
-pytestmark = pytest.mark.usefixtures("warm_servers")
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("warm_servers")]
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ from mcp import Client, MCPError
 from tests.mcp.warm import server_of
 from tests.server.served import served
 
-pytestmark = pytest.mark.usefixtures("warm_servers")
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("warm_servers")]
 
 SECONDS = 40
 

@@ -18,6 +18,8 @@ from mcp import Client, MCPError
 from tests.server.auth.doors import Doors, doors
 from tests.stores import make_key
 
+pytestmark = pytest.mark.real
+
 BEGIN = {
     "jsonrpc": "2.0",
     "id": 1,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from agentrt.server.observing.figures import MODELS, OTHER, QUICK, Distribution,
 from agentrt.state import State
 from agentrt.usage import Usage
 from tests import samples
+
+pytestmark = pytest.mark.pure
 
 
 @given(st.lists(st.floats(0, 10), max_size=50))

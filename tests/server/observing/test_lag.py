@@ -3,8 +3,11 @@ from __future__ import annotations
 import time
 
 import anyio
+import pytest
 
 from agentrt.server.observing.lag import measure
+
+pytestmark = pytest.mark.simulated
 
 
 async def test_a_loop_that_was_held_was_late() -> None:

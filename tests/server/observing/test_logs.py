@@ -4,8 +4,12 @@ import io
 import json
 import logging
 
+import pytest
+
 from agentrt.secrets import LogMask, SecretRegistry
 from agentrt.server.observing.logs import handler
+
+pytestmark = pytest.mark.pure
 
 
 def record(**extra: object) -> logging.LogRecord:

@@ -3,12 +3,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from agentrt.server.observing.requests import QUIET
 from agentrt.testing import ScriptedLLM, finish
 
 from ..served import Client, agent, served
+
+pytestmark = pytest.mark.real
 
 CANARY = "canary-6f0d1b2e9c"
 

@@ -9,6 +9,8 @@ from agentrt.testing import ScriptedLLM
 
 from ..served import agent, served
 
+pytestmark = pytest.mark.real
+
 LOGGER = "agentrt.server.access"
 
 

@@ -19,6 +19,8 @@ from agentrt.testing import ScriptedLLM, call, finish
 
 from ..served import agent, served
 
+pytestmark = pytest.mark.real
+
 
 class Receiver:
     """What came."""
@@ -93,6 +95,7 @@ async def test_a_receiver_that_is_not_there_stops_nobody(tmp_path: Path) -> None
         assert (await client.ask("POST", "/conversations", {"agent": agent()}))[0] == 201
 
 
+@pytest.mark.pure
 def test_without_the_library_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "agentrt.server.observing.traces", None)
     with pytest.raises(ConfigurationError, match=r"agentrt\[otel\]"):

@@ -8,6 +8,8 @@ import pytest
 from agentrt.pacing import Pace
 from agentrt.server.streams.bell import AT_ONCE, Bell
 
+pytestmark = pytest.mark.simulated
+
 
 async def test_some_are_woken_in_each_round_the_first_first() -> None:
     pace, woken = Pace(3), list[int]()

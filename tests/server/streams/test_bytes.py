@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from agentrt.context.messages import ToolCall
 from agentrt.context.replies import ModelReply
@@ -16,6 +17,8 @@ from tests.server.served import agent, served
 
 from .following import Following, following, log_of
 from .test_sse import source
+
+pytestmark = pytest.mark.real
 
 SECRET = "s3cret-é-0123456789"
 

@@ -5,6 +5,8 @@ import pytest
 from agentrt.frames import Problem
 from agentrt.server.streams.codes import REASON, closing, cut
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize(
     ("status", "code"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from agentrt.codec import encode
 from agentrt.deltas import Delta
@@ -8,6 +9,8 @@ from agentrt.events import Cursor
 from agentrt.frames import DeltaFrame, Ended, EventFrame, FromServer, Live, Problem
 from agentrt.server.streams.encoding import Piece, ended, frame, live, message, sent_event
 from tests import samples
+
+pytestmark = pytest.mark.pure
 
 NAME = b'"c\\"1"'
 

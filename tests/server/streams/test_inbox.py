@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import anyio
+import pytest
 from anyio import wait_all_tasks_blocked
 
 from agentrt.server.streams.inbox import Inbox
+
+pytestmark = pytest.mark.simulated
 
 
 async def test_messages_are_taken_in_order_and_a_full_inbox_makes_wait() -> None:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import anyio
+import pytest
 from anyio import wait_all_tasks_blocked
 
 from agentrt.server.streams.lanes import Lanes, Work
+
+pytestmark = pytest.mark.simulated
 
 
 async def test_a_lane_is_in_order_and_lanes_are_side_by_side() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agentrt.controls import SendMessage
 from agentrt.frames import Live
 from agentrt.server.principals import EVERYONE
@@ -14,6 +16,8 @@ from tests.proofs.waiting import eventually
 from tests.server.served import served, serving_plainly
 
 from .following import begun, following, is_live, log_of, settings
+
+pytestmark = pytest.mark.real
 
 LONG = 60_000
 """Bytes of a message."""

@@ -9,6 +9,8 @@ from agentrt.controls import Pause
 from agentrt.frames import Alive, Do, Follow, Refused
 from agentrt.server.streams.receiving import MOST, frames_of
 
+pytestmark = pytest.mark.pure
+
 
 def test_good_frames_are_given_and_bad_ones_answered_under_their_id() -> None:
     good = Do(id="7", conversation="c", control=Pause())

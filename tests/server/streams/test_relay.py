@@ -23,6 +23,8 @@ from agentrt.server.streams.relay import CLOSED, Relay
 from agentrt.specs.content import text
 from agentrt.state import State
 
+pytestmark = pytest.mark.simulated
+
 
 class Talk:
     """A conversation in memory, as a relay reads it."""

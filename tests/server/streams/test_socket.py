@@ -25,6 +25,8 @@ from tests.server.served import Client, served
 
 from .following import Following, Talking, begun, cursor_after, following, is_delta, is_live, log_of, settings
 
+pytestmark = pytest.mark.real
+
 
 def events_path(name: str, query: str = "") -> str:
     return f"/conversations/{name}/events{query}"

@@ -9,6 +9,7 @@ from pathlib import Path
 import aiohttp
 import anyio
 import msgspec
+import pytest
 
 from agentrt.server.principals import EVERYONE
 from agentrt.server.streams.sse import RETRY
@@ -17,6 +18,8 @@ from tests.proofs.waiting import eventually
 from tests.server.served import Client, served
 
 from .following import SECONDS, Talking, begun, log_of, settings
+
+pytestmark = pytest.mark.real
 
 
 class Source:

@@ -8,6 +8,8 @@ from wsproto.events import TextMessage
 
 from agentrt.server.streams.wire import framed
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize("length", [0, 1, 125, 126, 65_535, 65_536, 200_000])
 def test_a_message_is_framed_as_clients_read_it(length: int) -> None:

@@ -14,6 +14,8 @@ from agentrt.usage import Usage
 
 from .exchange import post, stream
 
+pytestmark = pytest.mark.real
+
 PATH = "/v1/chat/completions"
 USER = {"role": "user", "content": "Look."}
 USAGE = Usage(100, 50, 30, 20, 10)

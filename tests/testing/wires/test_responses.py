@@ -15,6 +15,8 @@ from agentrt.usage import Usage
 
 from .exchange import kinds, post, stream
 
+pytestmark = pytest.mark.real
+
 PATH = "/v1/responses"
 USER = {"role": "user", "content": "Look."}
 USAGE = Usage(100, 50, 30, 20, 10)

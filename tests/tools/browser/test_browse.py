@@ -12,7 +12,7 @@ from agentrt.specs import ImageContent
 from .driving import browsing
 from .site import site
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 
 async def test_actions_on_elements(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from agentrt.tools.browser.files import put_download
 
 from ..context import FakeContext
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.fixture
 def download(tmp_path: Path) -> Path:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from agentrt.errors import ToolError
 from agentrt.tools.browser.gym import LONGEST, MOST_CALLS, SIGNATURES, GymCall, parsed
 
+pytestmark = pytest.mark.pure
+
 
 def test_calls_have_all_their_arguments() -> None:
     code = "click('a51')\nscroll(0, -100.5)\nselect_option(bid='a2', options=['x', 'y'])\n# a word\nnoop()"

@@ -18,7 +18,7 @@ from tests.proofs.waiting import eventually
 from .driving import Browser, browsing
 from .site import site
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 
 async def press(browser: Browser, page: str, name: str) -> str:

@@ -18,7 +18,7 @@ from tests.proofs.waiting import eventually
 from .driving import browsing
 from .site import site
 
-pytestmark = pytest.mark.proof
+pytestmark = pytest.mark.long
 
 
 async def test_every_action_of_the_set(tmp_path: Path) -> None:

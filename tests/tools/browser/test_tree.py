@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.tools.browser.tree import Box, Numbers, by_bid, tree_of
+
+pytestmark = pytest.mark.pure
 
 SNAPSHOT = """\
 - generic [active] [ref=e1] [box=0,0,10,10]:

@@ -24,6 +24,8 @@ from tests.documents.making import FILES, pdf
 
 from ..context import FakeContext
 
+pytestmark = pytest.mark.real
+
 
 def page(number: int) -> str:
     """Some 6,000 characters."""
@@ -126,6 +128,7 @@ async def test_a_view_shows_the_beginning(tmp_path: Path) -> None:
         await read_file.executor({})(ReadFileAction("none.pdf"), context)
 
 
+@pytest.mark.pure
 def test_what_it_declares() -> None:
     here, action = LocalWorkspace("/w"), ReadDocumentAction("a.pdf")
     assert read_document.effects is not None
@@ -136,6 +139,7 @@ def test_what_it_declares() -> None:
     assert read_document.labels == ()
 
 
+@pytest.mark.pure
 def test_a_missing_library_is_named_with_its_extra() -> None:
     said: Any = missing("pypdfium2", "documents", "No module named 'pypdfium2'")
     assert "needs pypdfium2" in str(said)

@@ -20,6 +20,8 @@ from agentrt.testing import Fault, ScriptedProvider, call, finish
 from agentrt.usage import Usage
 from tests.documents.making import FILES, lasts
 
+pytestmark = pytest.mark.real
+
 SAID = "The heron stood in the water. It waited for a fish. The meeting is on Thursday at nine."
 A_SECOND = 0.0001
 """USD for whisper-1, as litellm knows."""
@@ -145,6 +147,7 @@ async def test_a_page_without_text_is_seen(tmp_path: Path) -> None:
         assert "[page 1:]" in plain(found.content)
 
 
+@pytest.mark.pure
 def test_a_model_of_the_same_provider_is_asked_at_the_same_address() -> None:
     own = LLM(model="openai/mine", base_url="http://127.0.0.1:1/v1", api_key_env="MINE", input_cost_per_token=1.0)
     assert beside(own, "whisper-1") == LLM(

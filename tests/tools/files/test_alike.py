@@ -13,6 +13,8 @@ from agentrt.tools.files.alike import alike
 from agentrt.tools.files.edits import replace_once
 from tests.timing import within
 
+pytestmark = pytest.mark.pure
+
 CODE = """class A:
     def f(self):
         a = 1\x20\x20
@@ -113,6 +115,7 @@ def test_the_words_say_what_differs_or_where_to_look() -> None:
 LINES = st.lists(st.text(alphabet="ab(", min_size=1, max_size=4), min_size=1, max_size=4).map("\n".join)
 
 
+@pytest.mark.simulated
 @given(LINES, LINES, st.sampled_from(["", "  ", "\t", "        "]), st.sampled_from(["", " ", "\n", " \n\n"]))
 def test_whatever_the_margin_and_the_ends_the_edit_is_the_same(old: str, new: str, margin: str, end: str) -> None:
     text = f"first\n{textwrap.indent(old, margin)}\nlast\n"

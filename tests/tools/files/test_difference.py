@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from agentrt.tools.files.difference import diff
 from tests.timing import within
 
+pytestmark = pytest.mark.real
+
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 ODD = st.text("ab\n\r\f\x1c\u2028\x85", max_size=40)
 """Texts with characters that Python, but no other tool, takes for the end of a line."""
@@ -35,12 +37,14 @@ def test_patch_makes_the_new_text_of_the_old_one_and_the_diff(
     assert (folder / "f").read_bytes() == new.encode()
 
 
+@pytest.mark.pure
 def test_a_diff_says_where_the_last_newline_is_missing() -> None:
     assert diff("a\nb", "a\nc\n", "/dir/f") == (
         "--- a/dir/f\n+++ b/dir/f\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n"
     )
 
 
+@pytest.mark.pure
 def test_the_diff_of_equal_texts_is_empty() -> None:
     assert diff(LINES, LINES, "/f") == ""
 

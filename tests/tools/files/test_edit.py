@@ -14,6 +14,8 @@ from agentrt.tools.files.opened import FileEditorObservation
 
 from ..context import FakeContext
 
+pytestmark = pytest.mark.simulated
+
 
 async def edits(root: Path, old: str, new: str, times: int = 1, path: str = "a") -> FileEditorObservation:
     """One call."""

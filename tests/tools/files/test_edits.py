@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from agentrt.errors import ToolError
 from agentrt.tools.files.edits import NAMED, SNIPPET, insert_after, numbered, replace_once, shown_lines, snippet
 
+pytestmark = pytest.mark.pure
+
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 ODD = st.text("ab\n\r\f\x1c\u2028\x85", max_size=40)
 """Texts with characters that Python, but no other tool, takes for the end of a line."""
@@ -86,6 +88,7 @@ def test_replacing_nothing_or_by_itself_is_refused() -> None:
         replace_once("text", "text", "text", "/f")
 
 
+@pytest.mark.real
 def test_numbers_as_cat_does(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text(LINES)

@@ -26,6 +26,8 @@ from agentrt.tools.files.viewing import MAX_SHOWN
 
 from ..context import FakeContext
 
+pytestmark = pytest.mark.simulated
+
 PIXEL = base64.b64decode("R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==")
 
 
@@ -556,12 +558,14 @@ def resources(path: str) -> tuple[str, ...]:
     return tools.resources("file_editor", msgspec.Raw(msgspec.json.encode({"command": "view", "path": path})))
 
 
+@pytest.mark.pure
 def test_a_call_touches_its_file_by_whatever_path() -> None:
     assert resources("/work/a") == ("file:/work/a",)
     assert resources("/work/b/../a") == resources("/work/./a") == resources("a") == ("file:/work/a",)
     assert resources("/work/b") != resources("/work/a")
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     "arguments",
     [

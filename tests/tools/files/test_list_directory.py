@@ -13,6 +13,8 @@ from agentrt.tools.files.list_directory import MAX_ENTRIES, ListDirectoryAction
 
 from ..context import FakeContext
 
+pytestmark = pytest.mark.simulated
+
 
 async def listed(root: Path, path: str = ".", recursive: bool = False) -> list[str]:
     """The lines that the model sees."""

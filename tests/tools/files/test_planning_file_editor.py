@@ -17,6 +17,8 @@ from agentrt.tools.files.planning_file_editor import HEADINGS, PLAN
 
 from ..context import FakeContext
 
+pytestmark = pytest.mark.simulated
+
 
 class Planner:
     """One executor, called with keywords, and what it has done so far."""
@@ -98,6 +100,7 @@ async def test_a_workspace_may_be_reached_by_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real" / PLAN).read_text() == "# All of it\n"
 
 
+@pytest.mark.pure
 def test_what_it_touches_is_known_before() -> None:
     effects, workspace = planning_file_editor.effects, LocalWorkspace("/w")
     assert effects is not None

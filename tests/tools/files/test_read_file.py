@@ -16,6 +16,8 @@ from agentrt.tools.files.read_file import MAX_LINES, MAX_SHOWN, ReadFileAction, 
 from ..context import FakeContext
 from .test_file_editor import PIXEL
 
+pytestmark = pytest.mark.simulated
+
 
 async def seen(
     context: FakeContext, path: str, offset: int | None = None, limit: int | None = None

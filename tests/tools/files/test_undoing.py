@@ -10,6 +10,8 @@ from agentrt.errors import ToolError
 from agentrt.tools.files.undoing import Edit, taken_back
 from tests.timing import within
 
+pytestmark = pytest.mark.pure
+
 LINES = st.lists(st.sampled_from(["a", "b", "", "  c", "d"]), max_size=8)
 
 

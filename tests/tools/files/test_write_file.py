@@ -14,6 +14,8 @@ from agentrt.tools.files.write_file import WriteFileAction
 
 from ..context import FakeContext
 
+pytestmark = pytest.mark.simulated
+
 
 async def wrote(root: Path, path: str, content: str) -> FileEditorObservation:
     """One call."""

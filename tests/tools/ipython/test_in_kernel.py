@@ -20,6 +20,8 @@ from agentrt.tools.ipython.in_kernel import (
     search_file,
 )
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

@@ -40,6 +40,8 @@ from tests.proofs.waiting import eventually
 
 from ..context import FakeContext
 
+pytestmark = pytest.mark.real
+
 SECONDS = 60
 DOCUMENTS = Path(__file__).parents[2] / "documents" / "files"
 NEW = "[a new kernel: the variables of the one before are gone]"

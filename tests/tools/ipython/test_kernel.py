@@ -13,6 +13,8 @@ from jupyter_client.asynchronous.client import AsyncKernelClient
 
 from agentrt.tools.ipython.kernel import Kernel, ignored
 
+pytestmark = pytest.mark.real
+
 SECONDS = 60
 
 

@@ -7,6 +7,8 @@ import pytest
 from agentrt.specs.effects import Source
 from agentrt.tools.ipython.magics import effects_of
 
+pytestmark = pytest.mark.pure
+
 
 def python(code: str) -> Source:
     return Source(code, "python")

@@ -12,6 +12,8 @@ from agentrt.specs import ImageContent, TextContent
 from agentrt.specs.content import plain
 from agentrt.tools.ipython.outputs import MOST_CHARACTERS, MOST_IMAGES, Outputs
 
+pytestmark = pytest.mark.pure
+
 
 def taken(*messages: tuple[str, dict[str, Any]]) -> Outputs:
     outputs = Outputs()

@@ -26,6 +26,8 @@ from agentrt.workspaces.reached import ReachedFiles
 
 from ..context import FakeContext
 
+pytestmark = pytest.mark.simulated
+
 
 async def applied(root: Path, *lines: str) -> ApplyPatchObservation:
     """The result of one patch."""
@@ -174,6 +176,7 @@ def test_a_disk_that_fails_in_the_middle(tmp_path: Path, at: int) -> None:
     assert tree(tmp_path) == before
 
 
+@pytest.mark.pure
 def test_what_it_touches_is_known_before() -> None:
     workspace = LocalWorkspace("/w")
     patch = (
@@ -270,6 +273,7 @@ class Telling:
 LAST = st.lists(st.sampled_from(["a", "b", ""]), max_size=6)
 
 
+@pytest.mark.real
 @settings(max_examples=60)
 @given(LAST, LAST, LAST)
 async def test_a_file_is_left_as_git_apply_leaves_it(

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from agentrt.errors import ToolError
 from agentrt.tools.patch.envelope import Add, Delete, Hunk, Kind, Operation, Update, parsed
 
+pytestmark = pytest.mark.pure
+
 PATHS = st.text(alphabet="ab/._-ä ", min_size=1, max_size=8).map(str.strip).filter(bool)
 TEXTS = st.text(alphabet="ab +-*@\t\\ä", max_size=6)
 KINDS = st.sampled_from(list[Kind]([" ", "-", "+"]))

@@ -13,6 +13,8 @@ from agentrt.errors import ToolError
 from agentrt.tools.patch.envelope import Hunk, Kind, Update, parsed
 from agentrt.tools.patch.fitting import fitted, patched
 
+pytestmark = pytest.mark.pure
+
 FILE = """class A:
     def f(self):
         return 1
@@ -104,6 +106,7 @@ def hunks_of(diff: str) -> tuple[Hunk, ...]:
     return tuple(found)
 
 
+@pytest.mark.real
 @settings(max_examples=60)
 @given(LINES, LINES, LINES)
 def test_what_git_applies_fits_as_git_applies_it(

@@ -16,6 +16,8 @@ from agentrt.tools import glob
 
 from ..context import FakeContext
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture(autouse=True, params=["ripgrep", "our program"])
 def _searched_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -85,6 +87,7 @@ async def test_what_is_said(project: Path) -> None:
     )
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -101,6 +104,7 @@ async def test_what_cannot_be_looked_for(project: Path, arguments: dict[str, str
         await told(project, **arguments)
 
 
+@pytest.mark.simulated
 async def test_braces_without_end(project: Path) -> None:
     with pytest.raises(ToolError):
         await told(project, pattern="{" * 3000 + "a")

@@ -20,7 +20,7 @@ from agentrt.tools.search.long_lines import WIDTH
 
 from ..context import FakeContext
 
-pytestmark = pytest.mark.usefixtures("searched_by")
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("searched_by")]
 
 
 @pytest.fixture(params=["ripgrep", "our program"])
@@ -186,6 +186,7 @@ async def test_a_name_with_a_newline(project: Path) -> None:
     assert "a\\nb.txt\n1:needle" in await told(project, pattern="needle", output_mode="content", context=1)
 
 
+@pytest.mark.simulated
 async def test_a_pipe_is_not_waited_for(project: Path) -> None:
     os.mkfifo(project / "pipe")
     with pytest.raises(ToolError, match="neither a file nor a directory"):

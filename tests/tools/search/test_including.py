@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from agentrt.errors import ToolError
 from agentrt.tools.search.including import expressions, last_names, levels, rooted
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize(
     ("pattern", "path", "fits"),

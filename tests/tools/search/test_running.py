@@ -12,6 +12,8 @@ from agentrt.tools.search.including import expressions
 from agentrt.tools.search.running import fitting
 from tests.timing import within
 
+pytestmark = pytest.mark.pure
+
 
 def test_a_pattern_that_takes_too_long_ends() -> None:
     """And holds up no other thread meanwhile."""

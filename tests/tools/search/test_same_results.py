@@ -19,7 +19,7 @@ from agentrt.tools.search import program
 from agentrt.tools.search.including import expressions, last_names, levels
 from agentrt.tools.search.query import Query, counts, files, lines, program_input, ripgrep
 
-pytestmark = pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
+pytestmark = [pytest.mark.real, pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")]
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.py", "b.py", "c.txt", "x y", "ä.py", ".h", "build", "src"])
 ANY_LINE = (

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from agentrt.tools.terminals.keys import typed, typed_on_screen
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.mark.parametrize(
     ("text", "sent"),

@@ -13,6 +13,8 @@ from agentrt.tools.terminals.escapes import Unescaping, without_escapes
 from agentrt.tools.terminals.printed import Printed, last_states
 from tests.timing import within
 
+pytestmark = pytest.mark.pure
+
 PIECES = st.sampled_from(["hunter2-", "and-more", "grüße 🙂", "\x1b[31m", "0m", "\n", " ", "x", "\x1b]0;t\x07"])
 
 

@@ -11,6 +11,8 @@ from agentrt.tools.terminals.screen import COLUMNS, KEPT, ROWS, Screen
 
 from ...timing import within
 
+pytestmark = pytest.mark.pure
+
 
 def screen(*printed: bytes, secret: str = "") -> Screen:
     """A screen after this was printed."""

@@ -17,6 +17,8 @@ from agentrt.tools.terminals.terminal import SESSIONS, Terminal, TerminalAction,
 from ...sandboxes.living import lives
 from ..context import FakeContext
 
+pytestmark = pytest.mark.real
+
 
 class Person:
     """Who types."""
@@ -93,6 +95,7 @@ async def test_there_are_not_too_many(person: Person) -> None:
     await person("true", session="more")
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("name", ["a b", "x" * 41, "../x", "\n"])
 async def test_what_cannot_be_a_name(person: Person, name: str) -> None:
     with pytest.raises(ToolError, match="cannot be the name of a session"):

@@ -26,6 +26,8 @@ from agentrt.tools.terminals.terminal import terminal as terminal_tool
 from ...sandboxes.living import lives, until
 from ..context import FakeContext
 
+pytestmark = pytest.mark.real
+
 Run: TypeAlias = Callable[..., Awaitable[TerminalObservation]]
 SHORT = 0.05
 """Seconds to wait for a command that does not end by itself."""
@@ -499,6 +501,7 @@ async def test_much_output_is_masked_before_it_is_cut_whoever_gave_the_secret(
     assert context.kept == {}
 
 
+@pytest.mark.simulated
 async def test_no_shell_where_there_can_be_no_directory(terminal: Terminal, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ToolError, match="gone is not there: Not a directory"):
@@ -661,6 +664,7 @@ async def test_closing_ends_what_runs_and_can_be_done_twice(terminal: Terminal, 
     assert not lives(int(match[1]))
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     "arguments",
     [b'{"command":"x","timeout":-1}', b"{}", b'{"command":["ls","-l"]}', b'{"command":"x","reset":"maybe"}'],
@@ -671,6 +675,7 @@ def test_arguments_that_do_not_fit_are_refused(arguments: bytes) -> None:
         tools.parse("terminal", msgspec.Raw(arguments))
 
 
+@pytest.mark.pure
 def test_calls_of_a_session_wait_for_each_other() -> None:
     tools = Tools([Tool("terminal")], {"terminal": terminal_tool}, LocalWorkspace("/w"))
     assert tools.resources("terminal", msgspec.Raw(b'{"command":"ls"}')) == ("terminal:main",)
@@ -689,6 +694,7 @@ async def test_a_workspace_that_is_gone_is_made_again(run: Run, context: FakeCon
     assert "was gone" not in shown_all(await run("pwd", timeout=5))
 
 
+@pytest.mark.simulated
 async def test_a_file_in_the_place_of_the_workspace_is_told(run: Run, context: FakeContext) -> None:
     root = Path(context.workspace.path)
     root.rmdir()

@@ -28,6 +28,8 @@ from tests.documents.making import FILES
 from tests.network.serving import Asked, Server, endless, page, pages, serving
 from tests.tools.context import FakeContext
 
+pytestmark = pytest.mark.real
+
 HERE: Mapping[str, Any] = {"allow_private": "127.0.0.1"}
 
 ARTICLE = """<!doctype html><html><head><title> All about
@@ -208,6 +210,7 @@ async def test_an_error_says_what_the_page_says_and_what_to_do(tmp_path: Path, s
         await one(tmp_path, page("the secret of the house", "text/plain", status=status))
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("url", ["", "x", "file:///etc/passwd", "ftp://h/x", "//h/x", "http://" + "a" * 9000])
 async def test_what_is_no_address(tmp_path: Path, url: str) -> None:
     with pytest.raises(ToolError, match="no web address|at most"):
@@ -334,6 +337,7 @@ async def test_in_a_conversation_pages_and_errors_are_of_the_web(tmp_path: Path)
     assert msgspec.json.decode(seen.details)["title"] == "All about <herons>"
 
 
+@pytest.mark.pure
 def test_what_it_declares() -> None:
     assert fetch.definition.annotations.read_only
     assert fetch.definition.annotations.open_world

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from agentrt.tools.web.markdown import MOST_ELEMENTS, converted, library
+
+pytestmark = pytest.mark.simulated
 
 
 class NotAsked:

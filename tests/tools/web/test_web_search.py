@@ -28,6 +28,8 @@ from agentrt.tools.web.web_search import WebSearch, WebSearchAction, WebSearchOb
 from tests.network.serving import Asked, Handler, page, pages, serving
 from tests.tools.context import FakeContext
 
+pytestmark = pytest.mark.real
+
 KEY = "key-0123456789"
 TAVILY = {
     "query": "herons",
@@ -138,6 +140,7 @@ async def test_the_engine_is_the_first_that_has_a_key(tmp_path: Path) -> None:
         assert server.asked[0].headers["authorization"] == "Bearer other-0123456"
 
 
+@pytest.mark.simulated
 async def test_without_a_key_the_variables_are_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="set one of TAVILY_API_KEY, BRAVE_API_KEY or SEARXNG_URL, as a secret"):
         await found(WebSearch({}, {}), FakeContext(tmp_path))
@@ -150,6 +153,7 @@ async def test_without_a_key_the_variables_are_named(tmp_path: Path) -> None:
     assert KEY not in str(failed.value)
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("arguments", [{"query": " "}, {"site": "not a host"}, {"site": "x\ny"}])
 async def test_what_cannot_be_looked_for(tmp_path: Path, arguments: dict[str, Any]) -> None:
     with pytest.raises(ToolError, match=r"query is empty|site .* is no host"):
@@ -247,12 +251,14 @@ class Shelf:
         return tuple(Found(f"{query.words} {number}", f"https://x.test/{number}", "") for number in range(20))
 
 
+@pytest.mark.simulated
 async def test_an_engine_of_ones_own(tmp_path: Path) -> None:
     kind = replace(web_search, executor=lambda params: WebSearch(params, engine=Shelf()))
     seen = await kind.executor({})(WebSearchAction("herons", 2), FakeContext(tmp_path))
     assert plain(seen.content) == "1. herons 0\n   https://x.test/0\n2. herons 1\n   https://x.test/1"
 
 
+@pytest.mark.pure
 def test_each_engine_is_a_pair_of_pure_functions() -> None:
     for api in APIS.values():
         question = api.question(Query("a b&c", 3), f"https://host.test{PATHS[api.name]}", KEY)
@@ -263,6 +269,7 @@ def test_each_engine_is_a_pair_of_pure_functions() -> None:
         )
 
 
+@pytest.mark.pure
 def test_what_it_declares() -> None:
     effects = web_search.effects
     assert effects is not None

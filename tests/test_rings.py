@@ -1,0 +1,157 @@
+"""What keeps a test in its ring, and what is done with a failure that does not come again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests import rings, unsteady
+
+pytestmark = pytest.mark.real
+
+ROOT = Path(__file__).parent.parent
+CONFIGURED = """
+import sys
+sys.path.insert(0, {root!r})
+from tests.plugins import pytest_addoption, pytest_configure
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A project of its own, whose tests are in rings."""
+    pytester.makeconftest(CONFIGURED.format(root=str(ROOT)))
+    pytester.makepyprojecttoml((ROOT / "pyproject.toml").read_text().replace('["tests"]', '["."]'))
+    return pytester
+
+
+def outcomes(project: pytest.Pytester, body: str, *options: str) -> dict[str, int]:
+    """How many of its tests had which outcome."""
+    project.makepyfile(body)
+    return project.runpytest_subprocess("-m", "", *options).parseoutcomes()
+
+
+IMPORTS = "import asyncio, pathlib, socket, subprocess, sys\nimport pytest\n"
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        "pathlib.Path('made').write_text('')",
+        "open('/etc/hostname').close()",
+        "pathlib.Path('made').mkdir()",
+        "asyncio.run(asyncio.sleep(0))",
+        "subprocess.run([sys.executable, '--version'])",
+        "\n    try: open('/etc/hostname')\n    except Exception: pass",
+    ],
+)
+def test_a_pure_test_with_a_file_or_a_loop_fails(project: pytest.Pytester, does: str) -> None:
+    body = f"{IMPORTS}@pytest.mark.pure\ndef test_it():\n    {does}\n"
+    assert outcomes(project, body) == {"failed": 1}
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        "subprocess.run([sys.executable, '--version'])",
+        "socket.create_server(('127.0.0.1', 0)).close()",
+    ],
+)
+def test_a_simulated_test_with_another_program_or_the_network_fails(project: pytest.Pytester, does: str) -> None:
+    body = f"{IMPORTS}@pytest.mark.simulated\ndef test_it():\n    {does}\n"
+    assert outcomes(project, body) == {"failed": 1}
+
+
+def test_what_each_ring_may_do_passes(project: pytest.Pytester) -> None:
+    body = f"""{IMPORTS}
+pytestmark = pytest.mark.pure
+
+def test_pure():
+    import xml.dom.minidom
+
+@pytest.mark.simulated
+async def test_simulated(tmp_path):
+    (tmp_path / "made").write_text("")
+    await asyncio.sleep(0)
+
+@pytest.mark.real
+def test_real():
+    subprocess.run([sys.executable, "--version"], check=True)
+"""
+    assert outcomes(project, body) == {"passed": 3}
+
+
+@pytest.mark.parametrize("ring", rings.RINGS)
+def test_the_nearest_ring_counts(project: pytest.Pytester, ring: str) -> None:
+    body = f"""{IMPORTS}
+pytestmark = pytest.mark.pure
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("one", [1, pytest.param(2, marks=pytest.mark.long)])
+async def test_it(one): ...
+
+@pytest.mark.real
+async def test_other(): ...
+
+def test_third(): ...
+"""
+    project.makepyfile(body)
+    assert project.runpytest_subprocess("-m", ring).parseoutcomes() == {"passed": 1, "deselected": 3}
+
+
+@pytest.mark.parametrize("body", ["def test_it(): ...", f"{IMPORTS}@pytest.mark.pure\nasync def test_it(): ..."])
+def test_a_test_without_a_ring_and_a_pure_coroutine_are_refused(project: pytest.Pytester, body: str) -> None:
+    project.makepyfile(body)
+    assert project.runpytest_subprocess("-m", "").ret == pytest.ExitCode.USAGE_ERROR
+
+
+FAILS_ONCE = """
+import pathlib
+import pytest
+
+def failed_before(times):
+    path = pathlib.Path({path!r})
+    seen = len(path.read_text()) if path.exists() else 0
+    path.write_text("x" * (seen + 1))
+    return seen >= times
+
+@pytest.mark.{ring}
+def test_it():
+    assert failed_before({times}), "not yet"
+"""
+
+
+@pytest.mark.parametrize(("workers", "times"), [("0", 1), ("2", 1), ("0", 2)])
+def test_a_real_test_that_fails_once_is_reported_and_one_that_fails_again_fails_the_run(
+    project: pytest.Pytester, workers: str, times: int
+) -> None:
+    seen = outcomes(
+        project, FAILS_ONCE.format(path=str(project.path / "seen"), times=times, ring="real"), "-n", workers
+    )
+    report = project.path / unsteady.REPORT
+    if times == 1:
+        assert seen == {"unsteady": 1}
+        (told,) = map(msgspec.json.decode, report.read_text().splitlines())
+        assert told["test"].endswith("::test_it")
+        assert "not yet" in told["failure"]
+    else:
+        assert seen == {"failed": 1}
+        assert not report.exists() or not report.read_text()
+
+
+@pytest.mark.parametrize("ring", ["pure", "simulated"])
+def test_a_test_that_is_the_same_each_time_is_not_run_again(project: pytest.Pytester, ring: str) -> None:
+    body = f"{IMPORTS}times = []\n@pytest.mark.{ring}\ndef test_it():\n    times.append(1)\n    assert len(times) > 1\n"
+    assert outcomes(project, body) == {"failed": 1}
+
+
+def test_many_failures_are_no_chance(project: pytest.Pytester) -> None:
+    body = "\n".join(
+        FAILS_ONCE.format(path=str(project.path / f"seen{number}"), times=1, ring="real")
+        .replace("_it()", f"_it{number}()")
+        .replace("failed_before", f"failed{number}")
+        for number in range(unsteady.MOST + 1)
+    )
+    assert outcomes(project, body) == {"failed": unsteady.MOST + 1}
