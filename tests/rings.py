@@ -48,12 +48,16 @@ class Rings:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leave each test the ring that is named nearest to it, so that `-m` selects by that alone."""
+        """Leave each test the ring that is named nearest to it, so that `-m` selects by that alone; the inner rings
+        come first.
+        """
         rings = [(item, ring_of(item)) for item in items]
         for node in {node for item in items for node in item.listchain()}:
             node.own_markers[:] = [mark for mark in node.own_markers if mark.name not in RINGS]
         for item, ring in rings:
             item.add_marker(ring)
+        order = {item: RINGS.index(ring) for item, ring in rings}
+        items.sort(key=order.__getitem__)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:

@@ -1,0 +1,124 @@
+"""The long tests that a change can reach: `python -m tests.reached COMMIT` prints their files, the nearest first.
+
+A test is reached if its module imports a changed one, over however many others, or starts it by `-m`. What takes longer
+than the budget, by the seconds that the last whole run took (`.ci/seconds.json`), is left to `nox -s proofs`, and said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import grimp
+import msgspec
+
+ROOT: Final = Path(__file__).parent.parent
+SECONDS: Final = ROOT / ".ci" / "seconds.json"
+UNKNOWN: Final = 30.0
+"""The seconds of a file that no whole run has timed."""
+EVERYWHERE: Final = ("pyproject.toml", "noxfile.py", "tests/conftest.py", "tests/plugins.py", ".ci/")
+"""What every test depends on, as far from each as any."""
+LAST: Final = 1_000
+
+Imports = Mapping[str, frozenset[str]]
+"""A module, and those that import it directly or start it."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """The files to run, in their order, and those that are reached but take too long."""
+
+    run: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+def distances(changed: Iterable[str], imported_by: Imports) -> dict[str, int]:
+    """How many imports each module is away from the nearest changed one."""
+    found = dict.fromkeys(changed, 0)
+    waiting = deque(found)
+    while waiting:
+        module = waiting.popleft()
+        for importer in imported_by.get(module, ()):
+            if importer not in found:
+                found[importer] = found[module] + 1
+                waiting.append(importer)
+    return found
+
+
+def choose(long: Mapping[str, str], far: Mapping[str, int], seconds: Mapping[str, float], budget: float) -> Choice:
+    """Take the files of `long` (file to module) that are reached, nearest first and then shortest, while there is time.
+
+    `budget` is in seconds of one process.
+    """
+    reached = sorted((far[module], seconds.get(file, UNKNOWN), file) for file, module in long.items() if module in far)
+    run, left = list[str](), list[str]()
+    for _, takes, file in reached:
+        (run if takes <= budget else left).append(file)
+        budget -= takes if run and run[-1] == file else 0.0
+    return Choice(tuple(run), tuple(left))
+
+
+def module_of(path: str) -> str | None:
+    """The module that a file of the project belongs to; None if no test imports it."""
+    parts = Path(path).parts
+    if parts[:4] == ("src", "agentrt", "server", "web"):
+        return "agentrt.server.pages"
+    if parts[:1] == ("src",):
+        parts = parts[1:]
+    if parts[:1] not in (("agentrt",), ("tests",)) or len(parts) < 2:
+        return None
+    name = Path(parts[-1])
+    inner = parts[:-1] if name.suffix != ".py" or name.stem == "__init__" else (*parts[:-1], name.stem)
+    return ".".join(inner)
+
+
+def imports() -> dict[str, frozenset[str]]:
+    """The imports of the project, and the modules that tests start as programs."""
+    graph = grimp.build_graph("agentrt", "tests")
+    found = {module: graph.find_modules_that_directly_import(module) for module in graph.modules}
+    for file in sorted((ROOT / "tests").rglob("*.py")):
+        starter = module_of(file.relative_to(ROOT).as_posix())
+        for started in re.findall(r'"-m", "((?:agentrt|tests)\b[\w.]*)"', file.read_text()):
+            main = f"{started}.__main__" if f"{started}.__main__" in found else started
+            if starter is not None and main in found:
+                found[main].add(starter)
+    return {module: frozenset(importers) for module, importers in found.items()}
+
+
+def long_files() -> dict[str, str]:
+    """Each file with a long test, and its module."""
+    files = (file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "tests").rglob("test_*.py")))
+    return {file: module for file in files if "mark.long" in (ROOT / file).read_text() and (module := module_of(file))}
+
+
+def changed_since(commit: str) -> Iterator[str]:
+    """The files that differ from a commit. Raises `CalledProcessError` if there is no such commit."""
+    git = ["git", "diff", "--name-only", commit]
+    yield from subprocess.run(git, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def main() -> None:
+    """Print what is to be run; to standard error, what is left."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("commit", help="the commit at which all long tests passed")
+    parser.add_argument("--seconds", type=float, default=600.0, help="of all processes together")
+    given = parser.parse_args()
+    files = list(changed_since(given.commit))
+    far = distances({module for file in files if (module := module_of(file))}, imports())
+    long = long_files()
+    if any(file.startswith(EVERYWHERE) for file in files):
+        far = dict.fromkeys(long.values(), LAST) | far
+    seconds = msgspec.json.decode(SECONDS.read_bytes(), type=dict[str, float]) if SECONDS.exists() else {}
+    choice = choose(long, far, seconds, given.seconds)
+    print(*choice.run, sep="\n")
+    for file in choice.left:
+        print(f"left to 'nox -s proofs': {file} ({seconds.get(file, UNKNOWN):.0f} s)", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
