@@ -11,7 +11,6 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, settings
 
-from agentrt.actors import file_keeper
 from tests.mcp.warm import warmed
 from tests.plugins import pytest_addoption, pytest_configure
 
@@ -56,10 +55,3 @@ def warm_servers() -> Iterator[None]:
     """Have the servers of `tests.mcp.warm` start at once."""
     with warmed():
         yield
-
-
-@pytest.fixture
-def files_are_kept_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have calls wait for the trees before and after them, however busy the machine is."""
-    monkeypatch.setattr(file_keeper, "FIRST_SECONDS", 20.0)
-    monkeypatch.setattr(file_keeper, "LAST_SECONDS", 20.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool
-from agentrt.actors import file_keeper
+from agentrt.actors.file_keeper import Patience
 from agentrt.errors import ConfigurationError, ConversationExists, EventRefused, WorkspaceError
 from agentrt.events import (
     ActionEvent,
@@ -21,14 +21,22 @@ from agentrt.events import (
     ObservationEvent,
     WorkspaceSnapshot,
 )
+from agentrt.protocols import ModelClient
 from agentrt.specs import Effects
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish
+from tests.files_kept import in_time, waiting
+from tests.hosted import group_in
 from tests.proofs.waiting import eventually
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
 
-pytestmark = [pytest.mark.real, pytest.mark.usefixtures("files_are_kept_in_time")]
+pytestmark = pytest.mark.real
+
+
+def patient(store: Path, model: ModelClient) -> Runtime:
+    """A runtime whose calls wait until the files are kept."""
+    return Runtime(store, client=model, recast=in_time)
 
 
 async def logged(conversation: Conversation) -> list[Event]:
@@ -48,7 +56,7 @@ async def test_files_go_back_and_what_a_person_changed_stays(tmp_path: Path) -> 
             finish("Done."),
         ]
     )
-    async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+    async with patient(tmp_path / "s", model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
         began = await talk.send_message("go")
         await talk.run()
         first = talk.cursor
@@ -84,7 +92,7 @@ async def test_what_cannot_go_back_says_so_first(tmp_path: Path) -> None:
     agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),), checkpoints=False)
     model = ScriptedLLM([call("terminal", command="echo two > a.txt"), finish("Done.")])
     async with (
-        Runtime(tmp_path / "s", client=model) as runtime,
+        patient(tmp_path / "s", model) as runtime,
         Conversation(agent, tmp_path, runtime=runtime) as talk,
     ):
         began = await talk.send_message("go")
@@ -100,12 +108,11 @@ async def test_what_cannot_go_back_says_so_first(tmp_path: Path) -> None:
 async def test_a_restore_that_was_cut_is_done_when_it_is_opened_again(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     model = ScriptedLLM([call("terminal", command="echo two > a.txt"), finish("Done.")])
-    async with Runtime(tmp_path / "s", client=model) as runtime:
+    async with patient(tmp_path / "s", model) as runtime:
         async with Conversation(AGENT, tmp_path, runtime=runtime) as talk:
             began = await talk.send_message("go")
             await talk.run()
-            async with talk._end._guest.use() as group:  # type: ignore[attr-defined]
-                await group.log.append(HeadMoved(to=began.seq, files=True))
+            await group_in(runtime).log.append(HeadMoved(to=began.seq, files=True))
             assert (tmp_path / "a.txt").read_text() == "two\n"
         async with Conversation(id=talk.id, runtime=runtime) as talk:
             assert (tmp_path / "a.txt").read_text() == "one\n"
@@ -117,7 +124,7 @@ async def test_a_restore_that_failed_is_told_and_can_be_asked_for_again(tmp_path
     work.mkdir()
     (work / "a.txt").write_text("one\n")
     model = ScriptedLLM([call("terminal", command="echo two > a.txt"), finish("Done.")])
-    async with Runtime(tmp_path / "s", client=model) as runtime:
+    async with patient(tmp_path / "s", model) as runtime:
         async with Conversation(AGENT, work, runtime=runtime) as talk:
             began = await talk.send_message("go")
             await talk.run()
@@ -136,7 +143,7 @@ async def test_a_restore_that_failed_is_told_and_can_be_asked_for_again(tmp_path
 async def test_nothing_goes_back_while_it_runs(tmp_path: Path) -> None:
     model = ScriptedLLM([call("terminal", command="sleep 60"), finish("Done.")])
     async with (
-        Runtime(tmp_path / "s", client=model) as runtime,
+        patient(tmp_path / "s", model) as runtime,
         Conversation(AGENT, tmp_path, runtime=runtime) as talk,
     ):
         began = await talk.send_message("go")
@@ -160,7 +167,7 @@ async def test_a_fork_has_files_of_its_own_as_they_were(tmp_path: Path) -> None:
             finish("Done."),
         ]
     )
-    async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+    async with patient(tmp_path / "s", model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
         began = await talk.send_message("go")
         await talk.run()
         (work / "a.txt").write_text("three\n")
@@ -190,7 +197,7 @@ async def test_a_fork_is_not_made_where_something_is(tmp_path: Path) -> None:
     work.mkdir()
     (work / "a.txt").write_text("one\n")
     async with (
-        Runtime(tmp_path / "s", client=ScriptedLLM([])) as runtime,
+        patient(tmp_path / "s", ScriptedLLM([])) as runtime,
         Conversation(AGENT, work, runtime=runtime) as talk,
     ):
         await talk.send_message("go")
@@ -212,7 +219,7 @@ async def test_what_a_call_did_that_a_crash_cut_is_the_agents(tmp_path: Path) ->
     (work / "f").write_text("one\n")
     waits = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo two > f; sleep 60"
     model = ScriptedLLM([call("terminal", command=waits), finish("Done.")])
-    async with Runtime(store, client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+    async with patient(store, model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
         began = await talk.send_message("go")
         async for event in talk.run():
             if isinstance(event, WorkspaceSnapshot):
@@ -222,7 +229,7 @@ async def test_what_a_call_did_that_a_crash_cut_is_the_agents(tmp_path: Path) ->
         shutil.copytree(store, tmp_path / "crashed")
         await talk.interrupt()
     again = ScriptedLLM([call("terminal", command="echo three > g"), finish("Done.")])
-    async with Runtime(tmp_path / "crashed", client=again) as runtime:
+    async with patient(tmp_path / "crashed", again) as runtime:
         async with Conversation(id=talk.id, runtime=runtime) as other:
             await other.run()
             await other.rewind(began, files=True)
@@ -238,7 +245,7 @@ async def test_where_files_were_not_kept_none_go_back(tmp_path: Path) -> None:
     (work / "f").write_text("one\n")
     commands = ("echo two > f", "truncate -s 2200M big", "echo three > f; rm big", "echo four > f")
     turns = [turn for command in commands for turn in (call("terminal", command=command), finish("Done."))]
-    async with Runtime(tmp_path / "s", client=ScriptedLLM(turns)) as runtime:
+    async with patient(tmp_path / "s", ScriptedLLM(turns)) as runtime:
         async with Conversation(AGENT, work, runtime=runtime) as talk:
             places = []
             for _ in commands:
@@ -268,7 +275,7 @@ async def test_files_that_were_left_out_are_not_taken_for_the_agents(tmp_path: P
     commands = ("true", "echo '*.pyc' > .gitignore")
     turns = [turn for command in commands for turn in (call("terminal", command=command), finish("Done."))]
     async with (
-        Runtime(tmp_path / "s", client=ScriptedLLM(turns)) as runtime,
+        patient(tmp_path / "s", ScriptedLLM(turns)) as runtime,
         Conversation(AGENT, work, runtime=runtime) as talk,
     ):
         await talk.prompt("go")
@@ -308,7 +315,7 @@ async def test_what_others_do_while_a_file_is_written_is_theirs(tmp_path: Path) 
 
     agent = Agent(llm=LLM(model="scripted"), tools=(save,))  # type: ignore[arg-type]
     model = ScriptedLLM([call("save", path="link"), call("save", path="new.txt"), finish("Done.")])
-    async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(agent, work, runtime=runtime) as talk:
+    async with patient(tmp_path / "s", model) as runtime, Conversation(agent, work, runtime=runtime) as talk:
         began = await talk.send_message("go")
         await talk.run()
         changes = (await talk.workspace.file_changes(began.seq, talk.cursor.seq)).items
@@ -336,8 +343,8 @@ async def test_what_changes_while_a_command_runs_is_named(tmp_path: Path) -> Non
     model = ScriptedLLM([call("terminal", command=waits), finish("Done.")])
     other = ScriptedLLM([call("terminal", command=f"echo B > b.txt; touch {tmp_path}/go"), finish("Done.")])
     async with (
-        Runtime(tmp_path / "s", client=model) as runtime,
-        Runtime(tmp_path / "s2", client=other) as second,
+        patient(tmp_path / "s", model) as runtime,
+        patient(tmp_path / "s2", other) as second,
         Conversation(AGENT, work, runtime=runtime) as talk,
         Conversation(AGENT, work, runtime=second) as beside,
     ):
@@ -356,7 +363,7 @@ async def test_what_a_person_does_before_the_conversation_is_left_is_theirs(tmp_
     work = tmp_path / "work"
     work.mkdir()
     model = ScriptedLLM([call("terminal", command="echo two > made"), finish("Done.")])
-    async with Runtime(tmp_path / "s", client=model) as runtime:
+    async with patient(tmp_path / "s", model) as runtime:
         async with Conversation(AGENT, work, runtime=runtime) as talk:
             began = await talk.send_message("go")
             await talk.run()
@@ -367,14 +374,17 @@ async def test_what_a_person_does_before_the_conversation_is_left_is_theirs(tmp_
             assert (await restorations(talk))[0].left == ("theirs",)
 
 
-async def test_a_tree_that_was_made_too_late_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_keeper, "FIRST_SECONDS", 0.0)
+async def test_a_tree_that_was_made_too_late_says_so(tmp_path: Path) -> None:
+    at_once = waiting(Patience(first=0.0, after=20.0))
     work = tmp_path / "work"
     work.mkdir()
     (work / "a").write_bytes(os.urandom(60 << 20))
     (work / "z").write_text("one\n")
     model = ScriptedLLM([call("terminal", command="echo two > z"), finish("Done.")])
-    async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+    async with (
+        Runtime(tmp_path / "s", client=model, recast=at_once) as runtime,
+        Conversation(AGENT, work, runtime=runtime) as talk,
+    ):
         began = await talk.send_message("go")
         await talk.run()
         with pytest.raises(WorkspaceError, match="a call ran already"):
@@ -389,7 +399,7 @@ async def test_a_workspace_that_the_agent_removed_comes_back(tmp_path: Path) -> 
     work.mkdir()
     (work / "a.txt").write_text("one\n")
     model = ScriptedLLM([call("terminal", command='D=$PWD; cd /; rm -rf "$D"'), finish("Done.")])
-    async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+    async with patient(tmp_path / "s", model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
         began = await talk.send_message("go")
         await talk.run()
         assert not work.exists()
@@ -411,7 +421,7 @@ async def test_while_files_could_not_be_kept_nobody_knows_who_changed_them(
     commands = ("echo two > f", "echo three > f", "echo four > f; echo four > g")
     turns = [turn for command in commands for turn in (call("terminal", command=command), finish("Done."))]
     async with (
-        Runtime(tmp_path / "s", client=ScriptedLLM(turns)) as runtime,
+        patient(tmp_path / "s", ScriptedLLM(turns)) as runtime,
         Conversation(AGENT, work, runtime=runtime) as talk,
     ):
         await talk.send_message("go")
@@ -434,7 +444,7 @@ async def test_a_rewind_waits_for_the_first_tree(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     (work / "large").write_bytes(os.urandom(30 << 20))
-    async with Runtime(tmp_path / "s", client=ScriptedLLM([finish("Done.")])) as runtime:
+    async with patient(tmp_path / "s", ScriptedLLM([finish("Done.")])) as runtime:
         async with Conversation(AGENT, work, runtime=runtime) as talk:
             began = await talk.send_message("go")
             await talk.run()

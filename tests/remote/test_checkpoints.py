@@ -10,12 +10,13 @@ from agentrt import LLM, Agent, Tool
 from agentrt.errors import ConfigurationError, WorkspaceError
 from agentrt.events import FilesRestored
 from agentrt.testing import ScriptedLLM, call, finish
+from tests.files_kept import in_time
 
 from .places import At, everything
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
 
-pytestmark = [pytest.mark.real, pytest.mark.usefixtures("files_are_kept_in_time")]
+pytestmark = pytest.mark.real
 
 
 def filled(place: Path) -> None:
@@ -39,7 +40,7 @@ def working() -> ScriptedLLM:
 
 
 async def test_files_are_shown_as_they_were_and_who_changed_them(at: At) -> None:
-    async with at(working()) as place:
+    async with at(working(), recast=in_time) as place:
         filled(place.workspace)
         async with place.begin(AGENT) as talk:
             began = (await talk.send_message("go")).seq
@@ -80,7 +81,7 @@ async def test_files_are_shown_as_they_were_and_who_changed_them(at: At) -> None
     [("gone", "file-missing"), ("src", "file-missing"), ("../x", "path-outside"), ("/etc/passwd", "path-outside")],
 )
 async def test_what_was_not_there_is_said(at: At, path: str, code: str) -> None:
-    async with at(working()) as place:
+    async with at(working(), recast=in_time) as place:
         filled(place.workspace)
         async with place.begin(AGENT) as talk:
             began = (await talk.send_message("go")).seq
@@ -93,7 +94,7 @@ async def test_what_was_not_there_is_said(at: At, path: str, code: str) -> None:
 
 
 async def test_files_go_back_with_a_rewind(at: At) -> None:
-    async with at(working()) as place:
+    async with at(working(), recast=in_time) as place:
         filled(place.workspace)
         async with place.begin(AGENT) as talk:
             began = await talk.send_message("go")
@@ -109,7 +110,7 @@ async def test_files_go_back_with_a_rewind(at: At) -> None:
 
 
 async def test_a_fork_works_in_a_copy(at: At) -> None:
-    async with at(working()) as place:
+    async with at(working(), recast=in_time) as place:
         filled(place.workspace)
         async with place.begin(AGENT) as talk:
             began = await talk.send_message("go")
@@ -129,7 +130,7 @@ async def test_a_fork_works_in_a_copy(at: At) -> None:
 
 async def test_what_was_not_kept_is_said(at: At) -> None:
     agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),), checkpoints=False)
-    async with at(ScriptedLLM([])) as place, place.begin(agent) as talk:
+    async with at(ScriptedLLM([]), recast=in_time) as place, place.begin(agent) as talk:
         began = await talk.send_message("go")
         for question in (
             talk.workspace.list_files(at=2),

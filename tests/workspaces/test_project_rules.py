@@ -27,6 +27,7 @@ from agentrt.workspaces.project_rules import (
     recover_project_rules,
 )
 from tests import samples
+from tests.hosted import group_in
 from tests.stores import rules_in
 
 pytestmark = pytest.mark.simulated
@@ -87,8 +88,7 @@ async def crashed(tmp_path: Path) -> Path:
     store = tmp_path / "store"
     async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c") as conversation:
         await intend(FileShelf(store), Intent(str(tmp_path), "c", conversation.state.seq, "i"))
-        async with conversation._end._guest.use() as group:  # type: ignore[attr-defined]
-            await group.log.append(RuleAdded(rule=DENY, scope="project"))
+        await group_in(one).log.append(RuleAdded(rule=DENY, scope="project"))
     assert not list((store / "rules").glob("*.json"))
     return store
 
@@ -128,10 +128,9 @@ async def test_all_who_begin_at_once_have_what_a_crash_kept_from_being_written(t
 
 async def test_an_open_conversation_fulfils_its_own_intents(tmp_path: Path) -> None:
     store = tmp_path / "store"
-    async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c") as conversation:
+    async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c"):
         await intend(FileShelf(store), Intent(str(tmp_path), "c", 0, "i"))
-        async with conversation._end._guest.use() as group:  # type: ignore[attr-defined]
-            await group.log.append(RuleAdded(rule=DENY, scope="project"))
+        await group_in(one).log.append(RuleAdded(rule=DENY, scope="project"))
         await recover_project_rules(one.store)
         assert await rules_in(store, tmp_path) == (DENY,)
         assert len(intents(tmp_path)) == 1
@@ -148,12 +147,12 @@ async def test_an_intent_is_kept_when_nobody_knows_whether_the_rule_was_logged(t
             raise LogFailed(tmp_path, OSError("no space left"))
 
     store = tmp_path / "store"
-    async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c") as conversation:
-        async with conversation._end._guest.use() as group:  # type: ignore[attr-defined]
-            with pytest.raises(LogFailed):
-                await append_with_rules(one.store.shelf, Failing(group), [RuleAdded(rule=DENY, scope="project")])  # type: ignore[arg-type]
-            assert len(intents(tmp_path)) == 1
-            await group.log.append(RuleAdded(rule=DENY, scope="project"))
+    async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c"):
+        group = group_in(one)
+        with pytest.raises(LogFailed):
+            await append_with_rules(one.store.shelf, Failing(group), [RuleAdded(rule=DENY, scope="project")])  # type: ignore[arg-type]
+        assert len(intents(tmp_path)) == 1
+        await group.log.append(RuleAdded(rule=DENY, scope="project"))
     assert await rules_in(store, tmp_path) == (DENY,)
 
 

@@ -31,15 +31,6 @@ from ..workspaces.trees import Kept as Tree
 from ..workspaces.trees import Trees
 from .event_log import Log
 
-FIRST_SECONDS = 0.2
-"""Seconds that a call waits for the first tree, which is made in the background."""
-
-LAST_SECONDS = 0.2
-"""Seconds that a call's result waits for the tree after it: what people change from then on is known to be theirs."""
-
-BEFORE_SECONDS = 10.0
-"""Seconds that a call waits for a later tree before it. After that, the authors of the changes in it are unknown."""
-
 _LASTING = frozenset({"too-many-files"})
 """Codes of permanent errors."""
 
@@ -53,6 +44,17 @@ MOST_TOLD = 20
 """Maximum number of paths in each list that the model is told."""
 
 _LATE = "a call ran already when they were kept as they were before it, and what it had done by then stays"
+
+
+class Patience(msgspec.Struct, frozen=True):
+    """For how many seconds a call waits for the trees before and after it."""
+
+    first: float = 0.2
+    """For the first tree, which is made in the background."""
+    before: float = 10.0
+    """For a later tree before it. After that, the authors of the changes in it are unknown."""
+    after: float = 0.2
+    """Its result, for the tree after it: what people change from then on is known to be theirs."""
 
 
 class Acting(msgspec.Struct, frozen=True):
@@ -72,8 +74,8 @@ class Acting(msgspec.Struct, frozen=True):
 class FileKeeper:
     """Keeps the files of one conversation. A tree that is the same as the last one is not logged again."""
 
-    def __init__(self, log: Log, tasks: TaskGroup, trees: Trees) -> None:
-        self._log, self._tasks, self.trees = log, tasks, trees
+    def __init__(self, log: Log, tasks: TaskGroup, trees: Trees, patience: Patience = Patience()) -> None:
+        self._log, self._tasks, self.trees, self._patience = log, tasks, trees, patience
         self._kept = anyio.Event()
         """Set once the first tree is there, or cannot be made."""
         self._begun = self._off = self._failed = self._looked = False
@@ -126,7 +128,7 @@ class FileKeeper:
             if not self._at_work and self.on:
                 kept = anyio.Event()
                 self._tasks.start_soon(self._keep_after, kept)
-                with anyio.move_on_after(LAST_SECONDS):
+                with anyio.move_on_after(self._patience.after):
                     await kept.wait()
 
     async def settle(self) -> None:
@@ -312,7 +314,7 @@ class FileKeeper:
                 await self._keep_in_time()
             else:
                 self.begin()
-                with anyio.move_on_after(FIRST_SECONDS):
+                with anyio.move_on_after(self._patience.first):
                     await self._kept.wait()
         finally:
             self._before.set()
@@ -326,7 +328,7 @@ class FileKeeper:
 
         waits = True
         self._tasks.start_soon(keep)
-        with anyio.move_on_after(BEFORE_SECONDS):
+        with anyio.move_on_after(self._patience.before):
             await kept.wait()
         waits = False
 

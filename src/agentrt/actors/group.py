@@ -53,7 +53,7 @@ from .delegate import Children, DelegateActor
 from .dispatcher import Dispatcher, Performer
 from .event_log import EventLogActor, Log, Observer
 from .feed import Feed
-from .file_keeper import FileKeeper
+from .file_keeper import FileKeeper, Patience
 from .hook_models import HookModels
 from .hooks import HookActor
 from .recollection import Earlier
@@ -111,6 +111,8 @@ class Parts(msgspec.Struct, frozen=True):
     """The directory of the user's own memory."""
     beside: Callable[[str], str] | None = None
     """Returns the path of a directory beside a conversation's log; None: no files are kept."""
+    patience: Patience = Patience()
+    """For how long a call waits until the files are kept."""
     saved: Saved = nothing_saved
     """Loads the models that the user has saved."""
     performers: Mapping[str, PerformerFactory] = {}
@@ -256,7 +258,7 @@ class ConversationGroup:
         own, quota = self._parts.own().stores, self._parts.quota.bytes
         most = Most() if quota is None else Most(stored=min(quota, Most().stored))
         trees = Trees(beside(created.conversation_id), self._workspace.path, origins, apart_from=own, most=most)
-        return FileKeeper(self.log, self._tasks, trees)
+        return FileKeeper(self.log, self._tasks, trees, self._parts.patience)
 
     def connect(self) -> None:
         """Connect to the MCP servers that the agent has by now, in the background."""
