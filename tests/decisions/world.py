@@ -10,7 +10,6 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentrt.actors.event_log import _complete
 from agentrt.context.condensing import cut, maskable, reset, room_after
 from agentrt.decisions import (
     Activate,
@@ -25,6 +24,7 @@ from agentrt.decisions import (
     Task,
     action_error,
     check,
+    complete,
     decide,
     failed,
     forked,
@@ -145,7 +145,7 @@ class World:
             return
         check(self.state, events)
         before = self.state
-        batch, self.state, due = _complete(before, events)
+        batch, self.state, due = complete(before, events)
         self.before.append((len(self.events), before))
         self.events += batch
         self.saw(before, batch, self.given.get(command or ""))

@@ -11,17 +11,15 @@ from typing import Any, TypeAlias, assert_never
 
 import anyio
 import msgspec
-from msgspec.structs import replace
 
 from ..decisions import (
     AwaitChildren,
     AwaitResults,
     Command,
     End,
-    Note,
     Task,
-    beginning,
     check,
+    complete,
     decide,
     expiry,
     interruption,
@@ -33,13 +31,12 @@ from ..decisions import (
 from ..decisions.room import SLACK, admit, full, within
 from ..deltas import Channel
 from ..errors import ActorCrashed, ActorStopped, AgentrtError, EventRefused, LogFailed, NoLongerDue
-from ..events import Cursor, Event, ExecutionStatus, InterruptEvent, MessageEvent, ObservationEvent
+from ..events import Cursor, Event, ExecutionStatus, InterruptEvent, MessageEvent
 from ..protocols import Journal
 from ..specs import BlobReference, BusyPolicy
 from ..specs.content import TEXT
 from ..specs.quota import Quota
-from ..specs.tokens import content_tokens
-from ..state import Seen, State, apply, marked
+from ..state import Seen, State
 from .core import Request
 from .deadline import Deadline, Overdue
 from .feed import Feed
@@ -209,7 +206,7 @@ class EventLogActor:
         if not events:
             return _Commit((), self._state, ())
         check(self._state, events)
-        batch, self._state, due = _complete(self._state, events, self._due)
+        batch, self._state, due = complete(self._state, events, self._due)
         commit = _Commit(batch, self._state, due)
         handed = frozenset() if commit.cut else self._handed
         commit.due = [command for command in due if command.id not in handed]
@@ -288,45 +285,6 @@ class EventLogActor:
             self._feed.fail(failure)
             self._cut(False)
         return failure
-
-
-def _complete(
-    state: State, events: Sequence[Event], due_in: Callable[[State], Sequence[Command]] = decide
-) -> tuple[list[Event], State, list[Task]]:
-    """Return the numbered batch with the events of what it makes due, the state after it, and the tasks to perform."""
-    batch: list[Event] = []
-
-    def take(event: Event) -> None:
-        nonlocal state
-        if isinstance(event, MessageEvent):
-            event = marked(state, event)
-        numbered = _numbered(event, state.seq + 1)
-        state = apply(state, numbered)
-        batch.append(numbered)
-
-    for event in events:
-        take(event)
-    due: dict[str, Task] = {}
-    while True:
-        noted = False
-        for command in due_in(state):
-            if command.id in due:
-                continue
-            for event in beginning(command):
-                take(event)
-            if isinstance(command, Note):
-                noted = True
-            else:
-                due[command.id] = command
-        if not noted:
-            return batch, state, list(due.values())
-
-
-def _numbered(event: Event, seq: int) -> Event:
-    """Return an event as the log takes it: with its seq, and its tokens if it is a message or an observation."""
-    if isinstance(event, MessageEvent | ObservationEvent):
-        return replace(event, seq=seq, tokens=content_tokens(event.content))
-    return replace(event, seq=seq)
 
 
 class Log:

@@ -2,7 +2,7 @@
 
 from ..state import EVERYTHING
 from .answers import approval, awaited, awaiting, rejection, waiting, waiting_in
-from .beginnings import beginning
+from .beginnings import beginning, complete
 from .commands import (
     Activate,
     AssessRisk,
@@ -81,6 +81,7 @@ __all__ = [
     "awaiting",
     "beginning",
     "check",
+    "complete",
     "cut_short",
     "decide",
     "ended",

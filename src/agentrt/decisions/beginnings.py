@@ -1,8 +1,11 @@
-"""The events that the log adds when it hands out a command."""
+"""The events that the log adds to a batch: those that begin the commands that it makes due."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from ..events import (
     ActionEvent,
@@ -23,6 +26,8 @@ from ..events import (
     UserRejectObservation,
 )
 from ..specs.content import text
+from ..specs.tokens import content_tokens
+from ..state import State, apply, marked
 from .commands import (
     Activate,
     AssessRisk,
@@ -37,14 +42,17 @@ from .commands import (
     ExecuteAction,
     Judge,
     Launch,
+    Note,
     Refuse,
     RequestConfirmation,
     RequestResult,
     RunHooks,
     Stop,
+    Task,
     Tell,
     Warn,
 )
+from .due import decide
 from .sharing import delegated
 
 _LAUNCHED = (
@@ -139,3 +147,42 @@ def beginning(command: Command) -> tuple[Event, ...]:
             return ()
         case _:
             assert_never(command)
+
+
+def complete(
+    state: State, events: Sequence[Event], due_in: Callable[[State], Sequence[Command]] = decide
+) -> tuple[list[Event], State, list[Task]]:
+    """Return the numbered batch with the events of what it makes due, the state after it, and the tasks to perform."""
+    batch: list[Event] = []
+
+    def take(event: Event) -> None:
+        nonlocal state
+        if isinstance(event, MessageEvent):
+            event = marked(state, event)
+        numbered = _numbered(event, state.seq + 1)
+        state = apply(state, numbered)
+        batch.append(numbered)
+
+    for event in events:
+        take(event)
+    due: dict[str, Task] = {}
+    while True:
+        noted = False
+        for command in due_in(state):
+            if command.id in due:
+                continue
+            for event in beginning(command):
+                take(event)
+            if isinstance(command, Note):
+                noted = True
+            else:
+                due[command.id] = command
+        if not noted:
+            return batch, state, list(due.values())
+
+
+def _numbered(event: Event, seq: int) -> Event:
+    """Return an event as the log takes it: with its seq, and its tokens if it is a message or an observation."""
+    if isinstance(event, MessageEvent | ObservationEvent):
+        return replace(event, seq=seq, tokens=content_tokens(event.content))
+    return replace(event, seq=seq)
