@@ -47,6 +47,18 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
             raise TypeError("Observation(content=...): expected a text, or a list of TextContent, ImageContent")
 
 
+_NO_DETAILS = msgspec.Raw(b"null")
+_COMMON_FIELDS = frozenset(Observation.__struct_fields__)
+
+
+def details_of(observation: Observation) -> msgspec.Raw:
+    """Return the fields that a tool adds to its result, as JSON, as the log keeps them; null if there are none."""
+    if type(observation) is Observation:
+        return _NO_DETAILS
+    fields = {name: getattr(observation, name) for name in observation.__struct_fields__ if name not in _COMMON_FIELDS}
+    return msgspec.Raw(msgspec.json.encode(fields or None))
+
+
 class Files(Protocol):
     """Files as a conversation's commands see them, by absolute path; links lead where they lead for these commands.
 

@@ -13,10 +13,9 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from agentrt.actors.core.leases import Leases, Opened
-from agentrt.actors.tool import _details
 from agentrt.errors import ToolError
 from agentrt.events import InputGiven, ObservationEvent
-from agentrt.executing import Made
+from agentrt.executing import Made, details_of
 from agentrt.ids import new_id
 from agentrt.protocols import Calls, Files, Models, Observation
 from agentrt.secrets import CurrentMask, SecretRegistry
@@ -82,7 +81,7 @@ class FakeContext:
     def remember(self, tool: str, observation: Observation) -> None:
         """Take a result as the log would."""
         seq = len(self._past) + 1
-        details = _details(observation)
+        details = details_of(observation)
         self._past.append(
             ObservationEvent(seq=seq, tool_name=tool, tool_call_id="", action_id="", content=(), details=details)
         )

@@ -18,6 +18,7 @@ from ..context.replies import BadCall
 from ..decisions import ExecuteAction, action_error, lost_meanwhile
 from ..errors import ToolError
 from ..events import ActionEvent, ActionRevised, Event, ExecutionLost, ObservationEvent
+from ..executing import details_of
 from ..protocols import Losable, Observation, Watchful
 from ..secrets import HIDDEN
 from ..specs import OnCrash, Workspace, content
@@ -32,9 +33,7 @@ from .scripts import changed
 from .side_calls import SideCalls
 from .tool_call import ToolCall, ToolParts, ToolPlace
 
-_NOTHING = msgspec.Raw(b"null")
 _logger = logging.getLogger(__name__)
-_COMMON_FIELDS = frozenset(Observation.__struct_fields__)
 
 
 _MARKED = (
@@ -169,10 +168,10 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
                 call.left_lost = self._losable is not None and self._losable.lost(arguments)
             if not isinstance(observation, Observation):
                 raise TypeError(f"it returned {type(observation).__name__}, not an Observation")
-            details, fingerprint = _details(observation), _fingerprint(observation)
+            details, fingerprint = details_of(observation), _fingerprint(observation)
         except ToolError as expected:
             observation = Observation(content=content.text(content.sound(str(expected))), is_error=True)
-            details, fingerprint = _details(observation), _fingerprint(observation)
+            details, fingerprint = details_of(observation), _fingerprint(observation)
         except Exception as failure:  # the model handles a tool's failure
             told = clip(content.sound(f"{self._name} failed: {type(failure).__name__}: {failure}"), MAX_RESULT)
             return _failed(action, call, told)
@@ -227,10 +226,3 @@ def _failed(action: ActionEvent, call: ToolCall, told: str) -> Event:
 
 def _fingerprint(observation: Observation) -> int:
     return 0 if observation.still_running else crc32(msgspec.json.encode(observation.content)) or 1
-
-
-def _details(observation: Observation) -> msgspec.Raw:
-    if type(observation) is Observation:
-        return _NOTHING
-    fields = {name: getattr(observation, name) for name in observation.__struct_fields__ if name not in _COMMON_FIELDS}
-    return msgspec.Raw(msgspec.json.encode(fields or None))
