@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import msgspec
 
-from .events import SCHEMA_VERSION, Event, KnownEvent, MessageEvent, ObservationEvent, Source, UnknownEvent
+from .events import Event, KnownEvent, MessageEvent, ObservationEvent, Source, UnknownEvent
 from .specs.flow import Label
-from .upcasters import UPCASTERS
+from .upcasters import CURRENT, Schema
 
 _KNOWN = frozenset(kind.__name__ for kind in get_args(KnownEvent))
 
@@ -74,13 +74,13 @@ def decode_envelope(record: bytes) -> Envelope:
     return _envelopes.decode(record)
 
 
-def decode(record: bytes, version: int | None = None) -> Event:
-    """Return the event of a record that was written under schema `version`, by default the one that it names. Raises as
-    `decode_envelope` does.
+def decode(record: bytes, version: int | None = None, schema: Schema = CURRENT) -> Event:
+    """Return the event of a record that was written under schema `version`, by default the one that it names. It is
+    read under `schema`. Raises as `decode_envelope` does.
     """
     version = version_of(record) if version is None else version
-    if _is_outdated(record, version):
-        record = _upcast(record, version)
+    if _is_outdated(record, version, schema):
+        record = _upcast(record, version, schema)
     try:
         event: Event = _events.decode(record)
     except msgspec.ValidationError:
@@ -93,7 +93,7 @@ def decode(record: bytes, version: int | None = None) -> Event:
 
 def is_current(kind: str, version: int) -> bool:
     """Return whether an event of a type that was written under schema `version` is read today as it was written."""
-    return not any((step, kind) in UPCASTERS for step in range(version, SCHEMA_VERSION))
+    return not any((step, kind) in CURRENT.upcasters for step in range(version, CURRENT.version))
 
 
 def version_of(record: bytes) -> int:
@@ -102,14 +102,14 @@ def version_of(record: bytes) -> int:
     return int(found[1]) if found else 1
 
 
-def skim(record: bytes) -> Event:
+def skim(record: bytes, schema: Schema = CURRENT) -> Event:
     """Return the event as the fold needs it: without the content of observations, and of messages that are not the
     agent's.
 
     Raises as `decode_envelope` does.
     """
-    if _CONTENT.match(record) is None or _is_outdated(record, version_of(record)):
-        return decode(record)
+    if _CONTENT.match(record) is None or _is_outdated(record, version_of(record), schema):
+        return decode(record, schema=schema)
     seen = _outlines.decode(record)
     if seen.type == "MessageEvent" and seen.source == "agent":
         return decode(record)  # it may be the answer
@@ -140,12 +140,12 @@ def skim(record: bytes) -> Event:
     )
 
 
-def _is_outdated(record: bytes, version: int) -> bool:
+def _is_outdated(record: bytes, version: int, schema: Schema) -> bool:
     """Return whether a record of that version must be converted by an upcaster."""
-    if version >= SCHEMA_VERSION:
+    if version >= schema.version:
         return False
     found = _TYPE.match(record)
-    return found is None or any(step >= version and kind.encode() == found[1] for step, kind in UPCASTERS)
+    return found is None or any(step >= version and kind.encode() == found[1] for step, kind in schema.upcasters)
 
 
 def _unknown(record: bytes, envelope: Envelope) -> UnknownEvent:
@@ -154,11 +154,11 @@ def _unknown(record: bytes, envelope: Envelope) -> UnknownEvent:
     return UnknownEvent(id=envelope.id, seq=envelope.seq, timestamp=made, kind=envelope.type, raw=raw)
 
 
-def _upcast(record: bytes, version: int) -> bytes:
+def _upcast(record: bytes, version: int, schema: Schema) -> bytes:
     fields = msgspec.json.decode(record, type=dict[str, Any])
     try:
-        for step in range(version, SCHEMA_VERSION):
-            if upcaster := UPCASTERS.get((step, fields["type"])):
+        for step in range(version, schema.version):
+            if upcaster := schema.upcasters.get((step, fields["type"])):
                 fields = upcaster(fields)
     except (KeyError, TypeError) as error:
         raise msgspec.ValidationError(f"a record of version {version} has no {error}") from error

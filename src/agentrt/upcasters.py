@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
+from .events import SCHEMA_VERSION
+
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -69,3 +73,14 @@ UPCASTERS: Mapping[tuple[int, str], Upcaster] = {
     (3, "SystemPromptEvent"): _declare,
 }
 """The upcasters, by schema version and type; each converts a record of that version to the next one."""
+
+
+class Schema(msgspec.Struct, frozen=True):
+    """A version of the schema, and the upcasters that lead to it."""
+
+    version: int
+    upcasters: Mapping[tuple[int, str], Upcaster]
+
+
+CURRENT = Schema(SCHEMA_VERSION, UPCASTERS)
+"""The schema of this version of the program."""

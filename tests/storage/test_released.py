@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentrt import codec
-from agentrt.codec import decode, encode
+from agentrt.codec import decode, encode, skim
 from agentrt.events import (
     SCHEMA_VERSION,
     ConversationCreated,
@@ -21,6 +20,7 @@ from agentrt.specs import LLM
 from agentrt.specs.content import plain
 from agentrt.state import fold
 from agentrt.storage import FileStore, read_conversation
+from agentrt.upcasters import Schema
 from tests import samples
 
 from .commits import append, reopen
@@ -73,19 +73,18 @@ def test_a_record_of_the_present_version_is_written_again_as_it_was() -> None:
 
 
 @pytest.mark.pure
-def test_an_old_record_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_record_is_brought_up_to_date() -> None:
     """As if the next version had renamed a member."""
 
     def upcast(record: dict[str, object]) -> dict[str, object]:
         record["content"] = [{"type": "text", "text": f"{record.pop('words')}!"}]
         return record
 
-    monkeypatch.setattr(codec, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
-    monkeypatch.setattr(codec, "UPCASTERS", {(SCHEMA_VERSION, "MessageEvent"): upcast})
+    schema = Schema(SCHEMA_VERSION + 1, {(SCHEMA_VERSION, "MessageEvent"): upcast})
     head = f'{{"i":1,"n":1,"durable":0,"v":{SCHEMA_VERSION},"type":"MessageEvent","seq":1,"id":"x",'.encode()
     old = head + b'"timestamp":"2026-01-01T00:00:00Z","words":"hi"}'
     new = old.replace(f'"v":{SCHEMA_VERSION}'.encode(), f'"v":{SCHEMA_VERSION + 1}'.encode()).replace(
         b'"words":"hi"', b'"content":[{"type":"text","text":"ho"}]'
     )
-    events: list[Event] = [decode(old), decode(new), codec.skim(old)]
+    events: list[Event] = [decode(old, schema=schema), decode(new, schema=schema), skim(old, schema)]
     assert [plain(event.content) for event in events if isinstance(event, MessageEvent)] == ["hi!", "ho", "hi!"]
