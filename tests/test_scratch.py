@@ -25,7 +25,6 @@ sys.stdin.read()
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory for temporary files, here and in the processes that a test starts."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
     return tmp_path
 
 
@@ -37,7 +36,7 @@ def owner() -> tuple[subprocess.Popen[str], Path]:
 
 
 def test_it_is_there_as_long_as_it_is_held_or_has_any_files(root: Path) -> None:
-    ours = RuntimeDirectory()
+    ours = RuntimeDirectory(root)
     assert list(root.iterdir()) == []
     ours.hold()
     first, second = ours.directory("shell-"), ours.directory("shell-")
@@ -52,12 +51,12 @@ def test_it_is_there_as_long_as_it_is_held_or_has_any_files(root: Path) -> None:
 
 
 def test_what_something_else_removed_is_made_again(root: Path) -> None:
-    ours = RuntimeDirectory()
+    ours = RuntimeDirectory(root)
     ours.hold()
     os.rmdir(ours.path)
     made = ours.directory("git-")
     assert Path(made).is_dir()
-    assert list(ownerless()) == []
+    assert list(ownerless(root)) == []
     ours.remove(made)
     ours.release()
     assert list(root.iterdir()) == []
@@ -70,11 +69,11 @@ def test_only_a_dead_owner_s_files_are_ownerless(root: Path) -> None:
     try:
         dead.kill()
         dead.wait()
-        (found,) = ownerless()
+        (found,) = ownerless(root)
         assert found.name == left.parent.name.rpartition("-")[2]
-        assert list(ownerless()) == [], "one process at a time looks after it"
+        assert list(ownerless(root)) == [], "one process at a time looks after it"
         found.close()
-        (found,) = ownerless()
+        (found,) = ownerless(root)
         found.remove()
         found.close()
         assert not left.exists()
@@ -93,7 +92,7 @@ def test_what_is_being_made_and_what_is_no_directory_is_left_alone(root: Path) -
     (root / "agentrt-run-file").write_text("")
     (root / "elsewhere").mkdir()
     (root / "agentrt-run-link").symlink_to(root / "elsewhere")
-    found = list(ownerless())
+    found = list(ownerless(root))
     for one in found:
         one.remove()
         one.close()
@@ -107,12 +106,12 @@ def test_what_is_being_made_and_what_is_no_directory_is_left_alone(root: Path) -
 
 
 def test_a_directory_that_ends_with_the_name_of_a_living_owner_stands_for_nobody(root: Path) -> None:
-    ours = RuntimeDirectory()
+    ours = RuntimeDirectory(root)
     ours.hold()
     for forged in (f"agentrt-run-x-{ours.name}", f".agentrt-run-{ours.name}"):
         (root / forged).mkdir()
         os.utime(root / forged, (0, 0))
-    left = list(ownerless())
+    left = list(ownerless(root))
     assert [one.name for one in left] == ["", ""]
     for one in left:
         one.close()
@@ -121,7 +120,7 @@ def test_a_directory_that_ends_with_the_name_of_a_living_owner_stands_for_nobody
 
 def test_threads_that_use_it_first_share_one_directory(root: Path) -> None:
     for _ in range(20):
-        ours = RuntimeDirectory()
+        ours = RuntimeDirectory(root)
         with ThreadPoolExecutor(6) as threads:
             made = list(threads.map(lambda _: ours.directory("shell-"), range(6)))  # noqa: B023
         assert len({Path(path).parent for path in made}) == 1

@@ -35,9 +35,13 @@ _NEW_SECONDS = 60.0
 
 
 class RuntimeDirectory:
-    """A directory for temporary files. It is there while it is held, or has any."""
+    """A directory for temporary files. It is there while it is held, or has any.
 
-    def __init__(self) -> None:
+    It is in `root`, which must exist (None: the directory for temporary files).
+    """
+
+    def __init__(self, root: str | Path | None = None) -> None:
+        self._root = root
         self._name, self._pid, self._lock, self._held = "", 0, -1, 0
         self._directories = set[str]()
         self._alone = threading.RLock()  # a finalizer may run while it is held
@@ -55,7 +59,7 @@ class RuntimeDirectory:
     @property
     def path(self) -> str:
         """Its path."""
-        return f"{tempfile.gettempdir()}/{_PREFIX}{self.name}"
+        return f"{self._root or tempfile.gettempdir()}/{_PREFIX}{self.name}"
 
     def hold(self) -> None:
         """Make it if it is not there, and keep it until `release`. For a thread. Raises `OSError`."""
@@ -119,9 +123,9 @@ class Ownerless:
             self._lock = -1
 
 
-def ownerless() -> Iterator[Ownerless]:
-    """Yield the runtime directories of this user whose owners have died. For a thread."""
-    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+def ownerless(root: str | Path | None = None) -> Iterator[Ownerless]:
+    """Yield the runtime directories in `root` of this user whose owners have died. For a thread."""
+    with suppress(OSError), os.scandir(root or tempfile.gettempdir()) as entries:
         for entry in [entry for entry in entries if entry.name.startswith((_PREFIX, _NEW))]:
             with suppress(OSError):  # its owner lives, or removes it in this moment
                 there = entry.stat(follow_symlinks=False)

@@ -16,10 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agentrt import Runtime
 from agentrt.sandboxes.processes import CONVERSATION, children, end, listening, started_by
 from agentrt.scratch import RUNTIME
-from agentrt.testing import ScriptedLLM
 
 from .living import lives, until
 
@@ -243,6 +241,20 @@ sys.stdin.read()
 """
 
 
+NEXT = """
+import sys, anyio
+from agentrt import Runtime
+from agentrt.testing import ScriptedLLM
+
+async def main():
+    async with Runtime(sys.argv[1], client=ScriptedLLM([])):
+        await anyio.to_thread.run_sync(sys.stdin.read)
+
+anyio.run(main)
+"""
+"""Has a runtime until its input ends."""
+
+
 @contextmanager
 def runtime() -> Iterator[tuple[subprocess.Popen[str], Path, int]]:
     """A process with a runtime directory, a directory in it, and something that it started in the background."""
@@ -263,15 +275,14 @@ async def test_what_a_killed_runtime_left_is_ended_and_removed_and_nothing_of_a_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
     with runtime() as (_, kept, living), runtime() as (killed, left, orphan):
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait()
         assert lives(orphan)
         assert left.is_dir()
         for name in ("first", "second"):
-            async with Runtime(tmp_path / name, client=ScriptedLLM([])):
-                await until(lambda: not lives(orphan) and not left.parent.exists())
+            with subprocess.Popen([sys.executable, "-c", NEXT, tmp_path / name], stdin=subprocess.PIPE):
+                await until(lambda: not lives(orphan) and not left.parent.exists(), 30)
         assert kept.is_dir()
         assert lives(living)
     assert {path.name for path in tmp_path.glob("agentrt-run-*")} == {kept.parent.name}
@@ -282,7 +293,6 @@ async def test_a_process_that_the_killed_one_had_started_does_not_end_itself(
 ) -> None:
     """Somebody starts a server in the shell that outlived another one."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
     with runtime() as (killed, left, orphan):
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait()
