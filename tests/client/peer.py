@@ -97,7 +97,7 @@ class Peer:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         serve = self.sockets.pop(0) if self.sockets else self.follow
-        done = serve(Talk(socket, int(request.query["after"])))
+        done = serve(Talk(socket, request, int(request.query["after"])))
         await done  # type: ignore[misc]
         return socket
 
@@ -114,8 +114,14 @@ class Peer:
 class Talk:
     """One socket of a `Peer`."""
 
-    def __init__(self, socket: web.WebSocketResponse, after: int) -> None:
+    def __init__(self, socket: web.WebSocketResponse, request: web.Request, after: int) -> None:
         self.socket, self.after = socket, after
+        self._request = request
+
+    def cut(self) -> None:
+        """Break the connection, without a word."""
+        assert self._request.transport is not None
+        self._request.transport.close()
 
     async def send(self, *frames: Frame) -> None:
         """A message."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
@@ -43,7 +44,10 @@ async def following(there: Peer, **fields: float) -> AsyncIterator[RemoteEnd]:
 async def taken(end: RemoteEnd, upto: int) -> list[Event]:
     """The events up to a seq, when they have come."""
     with anyio.fail_after(30):
-        await end._here.feed.wait_for(lambda state: state.seq >= upto)
+        if end.state.seq < upto:
+            async for _ in end.stream(end.state.seq):
+                if end.state.seq >= upto:
+                    break
         return [event async for event in end.events(0)]
 
 
@@ -58,7 +62,7 @@ async def test_its_state_is_the_fold_of_what_came() -> None:
 async def test_after_a_cut_it_goes_on_from_its_cursor() -> None:
     async def cut(talk: Talk) -> None:
         await talk.send(*framed(there.events[talk.after : talk.after + 1]))
-        talk.socket._req.transport.close()  # type: ignore[union-attr]
+        talk.cut()
 
     async with peer() as there:
         there.sockets = [cut, cut, lambda talk: talk.close(1001), lambda talk: talk.close(1013)]
@@ -182,7 +186,7 @@ async def test_deltas_are_published_and_void_once_their_event_is_there() -> None
         await talk.send(grown(Delta(answer.id, "text", "Hel", 0, seq)))
         await talk.send(grown(Delta(answer.id, "text", "lo", 3, seq)))
         await shown.wait()
-        talk.socket._req.transport.close()  # type: ignore[union-attr]
+        talk.cut()
 
     async def again(talk: Talk) -> None:
         await talk.send(live(len(there.events)), grown(Delta(answer.id, "text", "Hello, you", 0, len(there.events))))
@@ -204,7 +208,11 @@ async def test_deltas_are_published_and_void_once_their_event_is_there() -> None
                         whole.set()
                 elif item.id == answer.id:
                     break
-            assert end._here.feed._drafts == {}
+            async with aclosing(end.stream(end.state.seq)) as late:  # type: ignore[type-var]
+                first = asyncio.ensure_future(anext(late))
+                await anyio.wait_all_tasks_blocked()
+                there.append(samples.message())
+                assert await first == there.events[-1], "no delta came before it"
     assert text == "Hello, you"
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from agentrt.client import RemoteEnd, remote
+from agentrt.client import RemoteEnd
 from agentrt.controls import (
     AnyControl,
     Condense,
@@ -36,7 +36,7 @@ from agentrt.errors import (
     RequestRefused,
     ServerUnreachable,
 )
-from agentrt.events import CondensationRequest, Event, HeadMoved, RunRequested
+from agentrt.events import CondensationRequest, Cursor, Event, HeadMoved, RunRequested
 from agentrt.secrets import AnySecret, LookupSecret, StaticSecret
 from agentrt.specs import RemoteWorkspace
 from agentrt.specs.secrets import EnvironmentSecret
@@ -88,7 +88,7 @@ async def test_what_may_be_said_twice_is_said_again_in_the_same_words(control: A
 async def test_what_was_done_before_a_cut_is_not_done_again(control: AnyControl, trace: Event) -> None:
     async with peer() as there, following(there) as end:
         there.answers = cutting(1, heard=lambda: there.append(trace))
-        assert await end.do(control) == end._here.cursor
+        assert await end.do(control) == Cursor(end.state.epoch, end.state.seq)
         assert len(bodies(there)) == 1
         assert end.state.seq == len(there.events)
 
@@ -170,7 +170,7 @@ async def test_a_name_of_ones_own_may_be_taken() -> None:
 async def test_where_nothing_waits_nothing_is_approved() -> None:
     async with peer() as there, following(there) as end:
         for control in (Confirm(), Reject()):
-            assert await end.do(control) == end._here.cursor
+            assert await end.do(control) == Cursor(end.state.epoch, end.state.seq)
         assert bodies(there) == []
 
 
@@ -190,11 +190,10 @@ def test_a_secret_that_only_this_process_has_is_refused(secret: AnySecret) -> No
         RemoteEnd(RemoteWorkspace("http://localhost"), AGENT, secrets={"TOKEN": secret})
 
 
-async def test_a_server_that_is_not_there_is_said(unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "ENTER_SECONDS", 0.1)
+async def test_a_server_that_is_not_there_is_said(unused_tcp_port: int) -> None:
     place = RemoteWorkspace(f"http://127.0.0.1:{unused_tcp_port}", timeout=0.2)
     with pytest.raises(ServerUnreachable, match="cannot be reached"):
-        await RemoteEnd(place, name=NAME).enter()
+        await RemoteEnd(place, name=NAME, patience=0.1).enter()
 
 
 @pytest.mark.pure

@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import pytest
+from msgspec.structs import replace
 
 from agentrt import LLM, Agent, Conversation, Delta, Event, ExecutionStatus, RemoteWorkspace, Tool, tool
 from agentrt.errors import ServerUnreachable
@@ -64,13 +65,10 @@ async def test_every_event_comes_once_and_in_order_over_cuts(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_it_counts_to_the_end_over_connections_that_do_not_last(
-    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("agentrt.client.backoff.MOST", 0.05)
+async def test_it_counts_to_the_end_over_connections_that_do_not_last(tmp_path: Path, seed: int) -> None:
     async with over_a_proxy(tmp_path) as (proxy, place):
         proxy.lasts = random.Random(seed)
-        async with Conversation(AGENT, place) as conversation:
+        async with Conversation(AGENT, replace(place, timeout=5.0)) as conversation:
             await conversation.rename("Counting")
             await conversation.send_message("Count.")
             assert (await conversation.run()).status is DONE
@@ -93,10 +91,7 @@ async def test_a_connection_that_falls_silent_is_given_up(tmp_path: Path) -> Non
         assert await everything(conversation) == logged(tmp_path, conversation)
 
 
-async def test_a_socket_that_is_behind_what_is_answered_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("agentrt.client.remote.BEHIND_SECONDS", 0.1)
+async def test_a_socket_that_is_behind_what_is_answered_is_given_up(tmp_path: Path) -> None:
     async with over_a_proxy(tmp_path) as (proxy, _):
         patient = RemoteWorkspace(proxy.url, path="workspace", timeout=60.0, api_key=TOKEN)
         async with Conversation(AGENT, patient) as conversation:

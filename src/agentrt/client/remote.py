@@ -85,8 +85,10 @@ class RemoteEnd:
         name: str | None = None,
         secrets: Mapping[str, AnySecret] = {},
         naming: Naming = UNNAMED,
+        patience: float = ENTER_SECONDS,
     ) -> None:
-        self._naming = naming
+        """`patience` is for how many seconds a server that does not answer is tried at the beginning."""
+        self._naming, self._patience = naming, patience
         self._place, self._agent, self._name = place, agent, name
         self._secrets = plain_secrets(secrets)
         self._mirror: Mirror | None = None
@@ -118,7 +120,7 @@ class RemoteEnd:
                 await self._create(self._agent)
                 self._agent = None
             else:
-                await self._cursor(wait=ENTER_SECONDS)
+                await self._cursor(wait=self._patience)
             await self._follow(stack)
             self._left = False
             if self._secrets:
