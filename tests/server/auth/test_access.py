@@ -36,11 +36,6 @@ pytestmark = pytest.mark.simulated
 EVENTS = {"Accept": "text/event-stream"}
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentrt.server.auth.access.LOOK_SECONDS", 0.02)
-
-
 def code_of(refused: pytest.ExceptionInfo[Refusal]) -> tuple[int, str]:
     return refused.value.problem.status, refused.value.problem.code
 
@@ -135,12 +130,12 @@ async def test_what_is_not_the_key_is_refused_and_all_of_it_alike(tmp_path: Path
 
 
 async def test_a_key_of_another_process_is_good_at_once_and_closes_the_server_soon(tmp_path: Path) -> None:
-    access = Access(FileShelf(tmp_path), ServerSettings())
+    access = Access(FileShelf(tmp_path), ServerSettings(), look_every=0.02)
     async with access.watching():
         await access.create("root", [Scope.ADMIN])
         key = await make_key(tmp_path, "ada", [Scope.OBSERVE])
         assert (await access(with_key(key))).owner == "ada"
-    access = Access(FileShelf(tmp_path / "other"), ServerSettings())
+    access = Access(FileShelf(tmp_path / "other"), ServerSettings(), look_every=0.02)
     async with access.watching():
         assert access.is_open
         await make_key(tmp_path / "other", "ada", [Scope.OBSERVE])
@@ -164,7 +159,7 @@ async def test_expired_and_revoked_keys_are_refused(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_breaks_lets_nobody_in(tmp_path: Path) -> None:
-    access = Access(FileShelf(tmp_path), ServerSettings())
+    access = Access(FileShelf(tmp_path), ServerSettings(), look_every=0.02)
     async with access.watching():
         key = await access.create("ada", [Scope.OBSERVE])
         (tmp_path / "keys.json").write_text("{")

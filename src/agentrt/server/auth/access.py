@@ -43,13 +43,22 @@ class Access:
     agent has it.
     """
 
-    def __init__(self, shelf: Shelf, settings: ServerSettings, clock: Callable[[], float] = time.time) -> None:
-        """Raise `ConfigurationError` for a token that can be guessed, or an invalid rate."""
+    def __init__(
+        self,
+        shelf: Shelf,
+        settings: ServerSettings,
+        clock: Callable[[], float] = time.time,
+        look_every: float = LOOK_SECONDS,
+    ) -> None:
+        """The keys are read again every `look_every` seconds.
+
+        Raise `ConfigurationError` for a token that can be guessed, or an invalid rate.
+        """
         if settings.token is not None and len(settings.token) < SHORTEST_TOKEN:
             raise ConfigurationError(f"a server's token has {SHORTEST_TOKEN} characters or more; None makes one")
         self.keyring, self.tickets, self.gate = Keyring(shelf, clock), Tickets(), Gate(settings)
         self.token = settings.token or secrets.token_urlsafe(32)
-        self._loopback = settings.host in LOOPBACK
+        self._loopback, self._look_every = settings.host in LOOPBACK, look_every
 
     @property
     def is_open(self) -> bool:
@@ -136,7 +145,7 @@ class Access:
 
     async def _watch(self) -> None:
         while True:
-            await anyio.sleep(LOOK_SECONDS)
+            await anyio.sleep(self._look_every)
             await self._look()
             self._cut()
 
