@@ -59,14 +59,13 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def log(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def log(store: Path, capsys: pytest.CaptureFixture[str]) -> Call:
     """Calls `agentrt log`, as its entry point does."""
 
     def run(*words: str) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["agentrt", "log", *words, "--store", str(store)])
         code = 0
         try:
-            main()
+            main(["log", *words, "--store", str(store)])
         except SystemExit as left:
             code = int(left.code or 0)
         said = capsys.readouterr()

@@ -60,12 +60,12 @@ def test_a_file_beside_a_tool_is_not_imported_in_place_of_a_library(
 ) -> None:
     """The directory may be a workspace, and an agent may write `litellm.py` there."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
     name = f"own_{tmp_path.name.replace('-', '_')}"
     (tmp_path / f"{name}.py").write_text(WEATHER)
     assert [kind.name for kind in own_tools([f"{name}:forecast"])] == ["forecast"]
-    assert sys.path[-1] == str(tmp_path)
-    assert str(tmp_path) not in sys.path[:-1]
+    last = sys.path.pop()
+    assert last == str(tmp_path)
+    assert str(tmp_path) not in sys.path
 
 
 @pytest.mark.real

@@ -66,10 +66,12 @@ COMPACT = "/compact"
 """The message that asks for a summary in place of the older part of the conversation."""
 
 
-def main() -> None:
-    """Run the command line; each expected error is one line and exit code 2."""
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the command line, with the given words in place of those of the process; each expected error is one line and
+    exit code 2.
+    """
     try:
-        commands(standalone_mode=False)
+        commands(words, standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

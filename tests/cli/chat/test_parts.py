@@ -53,7 +53,7 @@ def test_each_command_is_in_the_table_once_and_can_be_done() -> None:
     assert named("nothing") is None
     doing = Doing.__new__(Doing)
     Doing.__init__(doing, None, None, None, lambda: ())  # type: ignore[arg-type]
-    assert set(doing._of) == {command.name for command in COMMANDS}
+    assert doing.names == {command.name for command in COMMANDS}
 
 
 def test_a_long_paste_is_folded_and_unfolded() -> None:

@@ -70,6 +70,11 @@ class Doing:
             "pause": self._pause, "resume": self._resume, "clear": self._anew, "quit": self._quit,
         }  # fmt: skip
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the commands that it can carry out."""
+        return frozenset(self._of)
+
     async def do(self, invoked: Invoked) -> Next:
         """Carry out a command and return what comes next. Raises `AgentrtError` if it fails."""
         return await self._of[invoked.command.name](invoked.argument) or Given()
