@@ -601,7 +601,7 @@ async def test_what_waits_below_is_not_let_sleep(tmp_path: Path) -> None:
         await waiting(live, 2)
         assert not await live.top.rest()
         seq, busy, rounds = live.state.seq, time.process_time(), Rounds(4, live.runtime.hosts)
-        live.runtime.hosts._hosts["rounds"] = rounds
+        live.runtime.hosts.add(rounds)
         with anyio.fail_after(SECONDS), uncollected():
             await rounds.over.wait()
         live.runtime.hosts.forget(rounds)

@@ -128,8 +128,13 @@ class Hosts:
         assert self.tasks
         host = self._hosts.get(conversation_id)
         if host is None:
-            host = self._hosts[conversation_id] = Host(conversation_id, self)
+            host = Host(conversation_id, self)
+            self.add(host)
         return Guest(host, opening)
+
+    def add(self, host: Host) -> None:
+        """Add the host of a conversation. Openers of the conversation share it until `forget`."""
+        self._hosts[host.name] = host
 
     def report(self, conversation_id: str, failure: Exception) -> None:
         """Tell the operator that a log takes no more events, or that nothing can be stored beside it."""
