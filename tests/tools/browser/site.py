@@ -125,8 +125,7 @@ async def site() -> AsyncIterator[str]:
     await runner.setup()
     server = web.TCPSite(runner, "127.0.0.1", 0)
     await server.start()
-    assert server._server is not None
-    port = server._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
+    port = runner.addresses[0][1]
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -7,12 +7,16 @@ import signal
 import socket
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, cast
 
 import anyio
 import psutil
 import pytest
 
 from agentrt.errors import ToolError
+from agentrt.network.addresses import Guard
+from agentrt.network.egress import Egress
+from agentrt.tools.browser.chromium import Chromium
 from tests.proofs.waiting import eventually
 
 from .driving import Browser, browsing
@@ -137,13 +141,20 @@ async def test_no_process_is_left(tmp_path: Path) -> None:
     )
 
 
-async def test_a_name_that_only_looks_like_this_machine_is_looked_up(tmp_path: Path) -> None:
+@pytest.mark.simulated
+async def test_a_name_that_only_looks_like_this_machine_is_looked_up() -> None:
+    way_out = Egress(Guard())
+    browser = Chromium(cast(Any, None), way_out, (), "")
+    for name in ("127.evil.example", "127.0.0.1.evil.example"):
+        browser.let_out(name, 80)
+        assert not way_out.guard.allows(name, 80)
+    for name in ("127.0.0.1", "[::1]", "localhost", "one.localhost"):
+        browser.let_out(name, 80)
+        assert way_out.guard.allows(name, 80)
+
+
+async def test_what_is_no_web_address_is_refused(tmp_path: Path) -> None:
     async with browsing(tmp_path) as browser:
-        for name in ("127.evil.example", "127.0.0.1.evil.example"):
-            with suppress(ToolError):
-                await browser.do("navigate", url=f"http://{name}/")
-            session = await browser.context_session()
-            assert not session._browser._allowed
         for wrong in ("http://[", "localhost:99999", "http://localhost:abc"):
             with pytest.raises(ToolError, match="is no web address"):
                 await browser.do("navigate", url=wrong)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
 from pathlib import Path
 
 import pytest
@@ -24,11 +24,10 @@ pytestmark = pytest.mark.simulated
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    in_kernel._Open.path, in_kernel._Open.line = None, 1
-    yield tmp_path
-    in_kernel._Open.path = None
+    importlib.reload(in_kernel)  # no file is open
+    return tmp_path
 
 
 def lines(place: Path, count: int, name: str = "long.txt") -> Path:

@@ -18,19 +18,18 @@ pytestmark = pytest.mark.real
 SECONDS = 60
 
 
-async def test_input_is_asked_though_its_channel_is_connected_late(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A kernel drops a request for input while the stdin channel is not connected, and its cell waits without end."""
-    connect = AsyncKernelClient.connect_stdin
+class Late(AsyncKernelClient):
+    """Connects the channel for input late."""
 
-    def late(client: AsyncKernelClient, identity: bytes | None = None) -> Any:
-        client.context.setsockopt(zmq.RECONNECT_IVL, 2_000)  # ms, of sockets that are made from here on
-        socket = connect(client, identity)
-        client.context.setsockopt(zmq.RECONNECT_IVL, 100)
+    def connect_stdin(self, identity: bytes | None = None) -> Any:
+        self.context.setsockopt(zmq.RECONNECT_IVL, 2_000)  # ms, of sockets that are made from here on
+        socket = super().connect_stdin(identity)
+        self.context.setsockopt(zmq.RECONNECT_IVL, 100)
         return socket
 
-    monkeypatch.setattr(AsyncKernelClient, "connect_stdin", late)
+
+async def test_input_is_asked_though_its_channel_is_connected_late(tmp_path: Path) -> None:
+    """A kernel drops a request for input while the stdin channel is not connected, and its cell waits without end."""
     prompts = []
 
     async def asked(prompt: str, password: bool) -> str:
@@ -38,7 +37,7 @@ async def test_input_is_asked_though_its_channel_is_connected_late(
         return "Ada"
 
     with anyio.fail_after(SECONDS):
-        kernel = await Kernel.started(sys.executable, str(tmp_path), "test", str)
+        kernel = await Kernel.started(sys.executable, str(tmp_path), "test", str, Late)
         try:
             assert await kernel.run("name = input('Your name? ')\nassert name == 'Ada'", ignored, asked)
         finally:

@@ -121,7 +121,7 @@ async def test_vim(person: Person, tmp_path: Path) -> None:
     assert "the cursor is at row 2, column 1" in await person.types("j")
     assert (await person.types("othree<Esc>")).startswith("one\ntwo\nthree\n~")
     await person.types(":wq<Enter>")
-    done = await person.waits_for("[exit code 0") if person.terminal._sessions["main"].shell.running else ""
+    done = await person.waits_for("[exit code 0") if await person.terminal.at_work() else ""
     assert "the screen" not in done
     assert (tmp_path / "a.txt").read_text() == "one\ntwo\nthree\n"
     assert "dumb" in await person.sees("echo $TERM; stty -a | grep -c -- '-echo '")

@@ -47,6 +47,11 @@ class Recording:
         )
         return recording
 
+    @property
+    def frames(self) -> int:
+        """The number of frames so far."""
+        return len(self._frames)
+
     async def _drawn(self, frame: dict[str, Any]) -> None:
         now = time.monotonic()
         self.full = len(self._frames) >= MOST_FRAMES

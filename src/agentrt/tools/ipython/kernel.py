@@ -68,11 +68,18 @@ class Kernel:
         """Number of cells that were run, as the kernel counts them."""
 
     @classmethod
-    async def started(cls, python: str, workspace: str, mark: str, masked: Callable[[str], str]) -> Kernel:
+    async def started(
+        cls,
+        python: str,
+        workspace: str,
+        mark: str,
+        masked: Callable[[str], str],
+        client_of: Callable[[], AsyncKernelClient] | None = None,
+    ) -> Kernel:
         """Start a kernel and wait until it is ready. Raises `ToolError` that says what is missing.
 
         It starts in its own directory, where it imports nothing that a workspace has. Its first code, which is ours,
-        takes it to the workspace.
+        takes it to the workspace. `client_of` makes the client that speaks with it; None: that of jupyter_client.
         """
         library = await load_extra("jupyter_client.asynchronous.client", "jupyter")
         connect = await load_extra("jupyter_client.connect", "jupyter")
@@ -107,7 +114,7 @@ class Kernel:
         except BaseException:
             await _removed(directory)
             raise
-        client = library.AsyncKernelClient()
+        client: AsyncKernelClient = (client_of or library.AsyncKernelClient)()
         client.load_connection_file(file)
         client.start_channels(hb=False)
         kernel = cls(client, process, directory, f"{_KERNEL}={token}")
