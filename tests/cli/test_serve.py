@@ -27,6 +27,7 @@ from agentrt.server.principals import Scope
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, Stall
 from agentrt.testing.turns import Turn
+from tests.missing import without
 from tests.proofs.waiting import eventually
 from tests.stores import make_key
 
@@ -203,10 +204,11 @@ def test_an_address_that_is_taken_is_one_line(tmp_path: Path) -> None:
     assert ran.stderr == f"agentrt: 127.0.0.1, port {port} is taken: stop what listens there, or give another --port\n"
 
 
-@pytest.mark.simulated
-def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "agentrt.server", None)
-    assert "pip install 'agentrt[server]'" in str(invoke("--store", str(tmp_path)))
+def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "agentrt", "serve", "--store", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, env=without(tmp_path, "starlette"), check=False)
+    assert ran.returncode == 2
+    assert "pip install 'agentrt[server]'" in ran.stderr
 
 
 @pytest.mark.pure

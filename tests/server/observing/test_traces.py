@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,10 +14,9 @@ import pytest
 from aiohttp import web
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from agentrt.errors import ConfigurationError
 from agentrt.server import ServerSettings
-from agentrt.server.observing.tracing import tracing
 from agentrt.testing import ScriptedLLM, call, finish
+from tests.missing import without
 
 from ..served import agent, served
 
@@ -95,11 +96,13 @@ async def test_a_receiver_that_is_not_there_stops_nobody(tmp_path: Path) -> None
         assert (await client.ask("POST", "/conversations", {"agent": agent()}))[0] == 201
 
 
-@pytest.mark.pure
-def test_without_the_library_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "agentrt.server.observing.traces", None)
-    with pytest.raises(ConfigurationError, match=r"agentrt\[otel\]"):
-        tracing(ServerSettings(traces="http://127.0.0.1:9"))
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(ConfigurationError):
-        tracing(ServerSettings())
+@pytest.mark.parametrize("variable", [False, True])
+def test_without_the_library_it_says_how_to_get_it(tmp_path: Path, variable: bool) -> None:
+    place = "http://127.0.0.1:9"
+    command = [sys.executable, "-m", "agentrt", "serve", "--store", str(tmp_path)]
+    given = {"OTEL_EXPORTER_OTLP_ENDPOINT": place} if variable else {}
+    command += [] if variable else ["--traces", place]
+    env = {**without(tmp_path, "opentelemetry"), **given}
+    ran = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert ran.returncode == 2
+    assert "pip install 'agentrt[otel]'" in ran.stderr
