@@ -32,8 +32,12 @@ def is_question(request: ModelRequest) -> bool:
     return QUESTION in plain(request.messages[-1].content)
 
 
-def looking(steps: int, summary: Callable[[ModelRequest], Turn] = lambda request: say(SUMMARY)) -> ScriptedLLM:
-    """One that looks at so many places, one after the other, then finishes."""
+def looking(
+    steps: int,
+    summary: Callable[[ModelRequest], Turn] = lambda request: say(SUMMARY),
+    kind: type[ScriptedLLM] = ScriptedLLM,
+) -> ScriptedLLM:
+    """One of a kind that looks at so many places, one after the other, then finishes."""
     done = iter(range(steps))
 
     def script(request: ModelRequest) -> Turn:
@@ -44,7 +48,7 @@ def looking(steps: int, summary: Callable[[ModelRequest], Turn] = lambda request
             finish("Seen.") if place is None else call("look", f"Next is place {place}.", where=f"src/place{place}.txt")
         )
 
-    return ScriptedLLM(script)
+    return kind(script)
 
 
 def agent(condenser: Any = LLMSummarizingCondenser(max_size=20), **more: Any) -> Agent:

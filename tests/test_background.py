@@ -64,7 +64,11 @@ def steered(request: ModelRequest) -> ModelReply:
 async def until(live: Family, holds: Callable[[State], bool]) -> State:
     """The first state for which it holds."""
     with anyio.fail_after(20):
-        return await live.top._end.wait_for(holds)
+        if not holds(live.state):
+            async for _ in live.top.stream():
+                if holds(live.state):
+                    break
+        return live.state
 
 
 async def test_a_task_goes_on_and_knows_what_it_did(tmp_path: Path) -> None:
@@ -212,7 +216,10 @@ async def test_agents_of_files_are_there_by_name_and_held(tmp_path: Path) -> Non
     )
     client = model({"Go": (task("Dig", subagent_type="digger"), finish("Done.")), "Dig": (finish("Dug."),)})
     given = Agent(llm=PRICED, limits=Limits(max_steps=20), confirmation=AlwaysConfirm())
-    async with Conversation(given, place, store=tmp_path / "store", client=client) as top:
+    async with (
+        Runtime(tmp_path / "store", client=client) as runtime,
+        Conversation(given, place, runtime=runtime) as top,
+    ):
         digger = top.state.spec.agents["digger"]
         assert (digger.description, digger.is_vouched_for, digger.confirmation) == ("Digs.", False, NeverConfirm())
         await top.send_message("Go")
@@ -224,7 +231,7 @@ async def test_agents_of_files_are_there_by_name_and_held(tmp_path: Path) -> Non
         (source,) = [source for source in top.state.context.sources if source.kind == "agent"]
         assert source.missing == ("Nowhere",)
         (child,) = [event async for event in top.events() if isinstance(event, ChildStarted)]
-        events = read_conversation(directory(top._end._runtime.store, child.child_id))  # type: ignore[attr-defined]
+        events = read_conversation(directory(runtime.store, child.child_id))
     below = events[0].agent  # type: ignore[attr-defined]
     assert (below.llm, below.confirmation, below.limits.max_steps) == (PRICED, AlwaysConfirm(), 7)
     assert [tool.name for tool in below.tools][:2] == ["terminal", "file_editor"]

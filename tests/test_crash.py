@@ -82,7 +82,7 @@ async def test_it_is_listed_as_interrupted_by_a_crash_until_it_is_opened(killed:
     async with FileStore(killed / "store") as other:
         (row,) = await other.listing.page()
         assert row.status == "crashed"
-        other._locks.acquire("c")
+        await other.open("c", lambda event: None)
         (row,) = await other.listing.page()
         assert row.status == "running", "somebody has it open"
     async with Runtime(killed / "store", client=ScriptedLLM([say("Well.")])) as runtime:

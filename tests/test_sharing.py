@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 
 from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Limits, Runtime, ToolType, tool
@@ -33,6 +34,7 @@ from agentrt.host.host import TAKEN_OVER
 from agentrt.protocols import ModelRequest
 from agentrt.specs.content import plain, text
 from agentrt.storage import FileStore, read_conversation
+from agentrt.storage.locks import is_held
 from agentrt.testing import ScriptedLLM, call, finish, say
 from tests.stores import directory
 
@@ -96,8 +98,11 @@ def check_nothing_is_held(runtime: Runtime) -> None:
     """Law: what nobody has open has no place, and no lock."""
     assert not len(runtime.hosts)
     assert isinstance(runtime.store, FileStore)
-    assert not runtime.store._open
-    assert not runtime.store._locks._held
+    root = Path(runtime.store.places[0])
+    names = [path.name for path in (root / "conversations").iterdir()]
+    assert names
+    assert not [name for name in names if is_held(root / "lock", name)]
+    assert not [file.path for file in psutil.Process().open_files() if file.path.endswith("/events.jsonl")]
 
 
 async def test_a_child_is_followed_while_its_parent_runs_it(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import gc
 import os
 import tracemalloc
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,15 +17,14 @@ import pytest
 
 from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Runtime, State, Tool, tool
 from agentrt.codec import Line
-from agentrt.errors import ConfigurationError, CursorExpired, EventRefused
+from agentrt.conversation.local import LINES
+from agentrt.errors import ConfigurationError, CursorExpired, EventRefused, LogCorrupt
 from agentrt.events import Cursor, DurabilityChanged, ObservationEvent, ResourceLost
 from agentrt.host.host import Host
 from agentrt.specs import AlwaysConfirm, Durability
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
 from agentrt.storage.memos import MEMO
-from agentrt.storage.pages import parts_of
-from agentrt.storage.reading import Part
 from agentrt.storage.snapshots import SNAPSHOT
 from agentrt.testing import ScriptedLLM, call, finish, say
 from tests.proofs.waiting import eventually
@@ -414,23 +413,21 @@ async def test_text_that_is_no_unicode_is_refused_and_nothing_else(tmp_path: Pat
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
 
 
-async def test_the_lines_of_one_that_sleeps_are_read_by_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = list[int | None]()
-
-    def counted(directory: Path, upto: int | None = None) -> Sequence[Part]:
-        looked.append(upto)
-        return parts_of(directory, upto)
-
-    monkeypatch.setattr("agentrt.storage.history.parts_of", counted)
-    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([]))
+async def test_the_lines_of_one_that_sleeps_are_read_by_pages(tmp_path: Path) -> None:
+    """The log is looked through for the first line, and for no other: its beginning may be damaged by then."""
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([]), durability=Durability.NONE)
     async with runtime, Conversation(AGENT, tmp_path, runtime=runtime) as conversation:
-        for number in range(20):
+        for number in range(LINES + 20):
             await conversation.send_message(str(number))
         assert await conversation.rest()
         last, stream = conversation.state.seq, conversation.lines()
-        lines = [await anext(stream) for _ in range(last)]
+        lines = [await anext(stream)]
+        with open(runtime.store.where(conversation.id), "r+b") as log:
+            log.write(b"[")
+        with pytest.raises(LogCorrupt):
+            await runtime.store.history(conversation.id).last()
+        lines += [await anext(stream) for _ in range(last - 1)]
     assert [item.seq for item in lines if isinstance(item, Line)] == list(range(1, last + 1))
-    assert len(looked) == 2, "the log is looked through once for the events, and once for their lines"
 
 
 async def test_the_json_of_events_is_that_of_their_lines_awake_and_asleep(tmp_path: Path) -> None:

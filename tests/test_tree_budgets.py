@@ -27,6 +27,7 @@ from agentrt.usage import Usage
 
 from .delegating import Family, Gate, Play, agent, check_sums, delegate, family, model, task_of, told
 from .proofs.waiting import eventually
+from .steering import running
 
 pytestmark = pytest.mark.real
 
@@ -164,8 +165,7 @@ async def test_an_interrupt_counts_what_was_in_flight_below(tmp_path: Path) -> N
     client = Held(lambda request: plays["all"][min(len(told(request)), 1)])  # type: ignore[arg-type,return-value]
     async with family(tmp_path, client, agent(Limits(max_cost=1.0))) as live:
         with anyio.fail_after(SECONDS):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(live.top.run()._to_the_end)
+            async with running(live.top):
                 await held.wait()
                 await live.top.interrupt()
         await eventually(lambda: not live.state.in_flight, "the end of what was cut")

@@ -185,7 +185,7 @@ async def test_one_that_is_interrupted_is_made_again_with_the_next_run(tmp_path:
                 await anyio.sleep_forever()
             return await super().complete(request, watch)
 
-    model = Slow(looking(12)._script)
+    model = looking(12, kind=Slow)
     async with Runtime(tmp_path / "s", client=model) as runtime:
         async with Conversation(agent(), tmp_path, tools=[look], runtime=runtime) as conversation:
             await conversation.send_message("Look at all places.")

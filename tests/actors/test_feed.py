@@ -376,31 +376,33 @@ async def test_readers_that_come_and_go_leave_nothing() -> None:
     assert len(futures) < 10
 
 
-class Condition:
-    """A condition of the state that counts how often it is asked, and how often it is compared with another."""
+class Counts:
+    """How often conditions were asked, and how often one was compared with another."""
 
     asked = compared = 0
 
-    def __init__(self, seq: int) -> None:
-        self._seq = seq
+
+class Condition:
+    """A condition of the state that is counted."""
+
+    def __init__(self, seq: int, counts: Counts) -> None:
+        self._seq, self._counts = seq, counts
 
     def __call__(self, state: State) -> bool:
-        Condition.asked += 1
+        self._counts.asked += 1
         return state.seq >= self._seq
 
     def __eq__(self, other: object) -> bool:
-        Condition.compared += 1
+        self._counts.compared += 1
         return self is other
 
     __hash__ = None  # type: ignore[assignment]
 
 
-async def test_one_of_many_is_woken_and_leaves_without_a_look_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Condition, "asked", 0)
-    monkeypatch.setattr(Condition, "compared", 0)
-    talk, many = Talk(), 300
-    soon = [asyncio.ensure_future(talk.feed.wait_for(Condition(talk.seq + 1))) for _ in range(many)]
-    later = [asyncio.ensure_future(talk.feed.wait_for(Condition(talk.seq + 2))) for _ in range(many)]
+async def test_one_of_many_is_woken_and_leaves_without_a_look_at_the_others() -> None:
+    talk, many, counts = Talk(), 300, Counts()
+    soon = [asyncio.ensure_future(talk.feed.wait_for(Condition(talk.seq + 1, counts))) for _ in range(many)]
+    later = [asyncio.ensure_future(talk.feed.wait_for(Condition(talk.seq + 2, counts))) for _ in range(many)]
     await settle()
     talk.publish(samples.message())
     await settle()
@@ -413,8 +415,8 @@ async def test_one_of_many_is_woken_and_leaves_without_a_look_at_the_others(monk
     await settle()
     assert [waiting.cancelled() for waiting in later] == [number < many // 2 for number in range(many)]
     assert {waiting.result().seq for waiting in later[many // 2 :]} == {talk.seq}
-    assert Condition.compared == 0
-    assert Condition.asked <= 6 * many, "when it begins to wait, at each batch while it does, and when it was woken"
+    assert counts.compared == 0
+    assert counts.asked <= 6 * many, "when it begins to wait, at each batch while it does, and when it was woken"
 
 
 async def test_who_leaves_as_it_is_woken_keeps_nobody_from_the_news() -> None:
@@ -520,15 +522,16 @@ async def test_what_is_published_while_the_file_is_read_does_not_shift_what_is_r
 
 async def test_who_waits_for_more_than_the_state_looks_again_when_told() -> None:
     published, left = Feed(SlowJournal(), State()), False
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(published.wait_for, lambda state: left)
-        await anyio.wait_all_tasks_blocked()
-        published.look_again()
-        await anyio.wait_all_tasks_blocked()
-        assert published._waiting
-        left = True
-        published.look_again()
-    assert not published._waiting
+    waiting = asyncio.ensure_future(published.wait_for(lambda state: left))
+    await settle()
+    published.look_again()
+    await settle()
+    assert not waiting.done()
+    left = True
+    await settle()
+    assert not waiting.done(), "nobody has told it"
+    published.look_again()
+    assert await waiting is published.state
 
 
 async def test_who_passes_events_on_gets_their_bytes_once_and_nobody_keeps_them() -> None:

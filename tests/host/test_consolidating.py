@@ -30,15 +30,17 @@ def keeps(request: ModelRequest) -> bool:
     return "You keep the notes" in plain(request.messages[0].content)
 
 
-def working(kept: Turn = call("memory", command="add", text=NOTE)) -> ScriptedLLM:
-    """One that answers, and whose keeper does `kept` first."""
+def working(
+    kept: Turn = call("memory", command="add", text=NOTE), kind: type[ScriptedLLM] = ScriptedLLM
+) -> ScriptedLLM:
+    """One of a kind that answers, and whose keeper does `kept` first."""
 
     def script(request: ModelRequest) -> Turn:
         if not keeps(request):
             return say("It is make check.")
         return kept if request.messages[-1].role == "user" else finish("Noted.")
 
-    return ScriptedLLM(script)
+    return kind(script)
 
 
 def spec(**more: Any) -> Agent:
@@ -158,7 +160,7 @@ async def test_one_that_was_cut_is_made_when_the_conversation_leaves_the_next_ti
                 await anyio.sleep_forever()
             return await super().complete(request, watch)
 
-    model = Held(working()._script)
+    model = working(kind=Held)
     with pytest.raises(KeyboardInterrupt):
         async with Runtime(tmp_path / "store", client=model) as runtime:
             name = await talk(runtime, tmp_path, spec(), "How are the tests run?")

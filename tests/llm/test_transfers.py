@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -11,9 +12,10 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.abc
 import anyio.streams.buffered
+import psutil
 import pytest
 
-from agentrt.llm.transfers import AGAIN, DEAD, TransferError, Transfers, _watch_over
+from agentrt.llm.transfers import AGAIN, DEAD, TransferError, Transfers
 
 pytestmark = pytest.mark.real
 
@@ -290,12 +292,20 @@ async def test_closing_ends_what_is_under_way_and_refuses_the_next() -> None:
             await posted(transfers, url)
 
 
-@pytest.mark.simulated
-def test_the_system_finds_out_that_the_other_end_is_gone() -> None:
-    with socket.socket() as made:
-        assert _watch_over(DEAD, made.fileno(), 0) == 0
-        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-        assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == DEAD * 1000
+async def test_the_system_finds_out_that_the_other_end_is_gone(transfers: Transfers) -> None:
+    options = list[tuple[int, int]]()
+
+    async def serve(head: bytes, stream: anyio.abc.SocketStream) -> None:
+        port = stream.extra(anyio.abc.SocketAttribute.remote_port)
+        (file,) = [one.fd for one in psutil.Process().net_connections("tcp") if one.laddr and one.laddr.port == port]
+        with socket.socket(fileno=os.dup(file)) as made:
+            alive = made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            options.append((alive, made.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)))
+        await stream.send(HEAD + b"Content-Length: 0\r\n\r\n")
+
+    async with server(serve) as url:
+        await posted(transfers, url)
+    assert options == [(1, DEAD * 1000)]
 
 
 @pytest.mark.simulated

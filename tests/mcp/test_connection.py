@@ -149,8 +149,12 @@ async def test_over_http_one_connection_serves_an_owner_unless_the_server_keeps_
                 with pytest.raises(ToolError, match=r"rest of site gave no answer in 0\.1 s"):
                     await site.call("rest", {"seconds": 20}, Caller("site", 0.1))
                 assert {(await each.ready()).has_session for each in (one, two, three)} == {keeps}
-            assert not connections._open
-            assert not connections._roots
+            async with (
+                connections.use("web", server, Whose("child", above="one", owner="ada")) as alone,
+                connections.use("web", server, Whose("one", owner="ada")) as again,
+            ):
+                assert not {alone, again} & {one, two, three, known}, "those are closed"
+                assert (alone is again) is not keeps, "the tree is not known any more"
 
 
 async def test_an_idle_session_over_http_is_closed_and_comes_back() -> None:

@@ -17,12 +17,13 @@ from agentrt.mcp.connection import Connection, connected
 from agentrt.mcp.login import Person, log_in
 from agentrt.mcp.loopback import loopback
 from agentrt.mcp.results import content_of
-from agentrt.mcp.tokens import KIND, Tokens, tokens_of
+from agentrt.mcp.tokens import KIND, Held, Tokens, tokens_of
 from agentrt.secrets import Cipher
 from agentrt.specs.content import plain
 from agentrt.specs.credentials import OAuth
 from agentrt.specs.mcp import MCPServer
 from agentrt.storage.memory import MemoryStorage
+from agentrt.storing import Shelf, replaced
 from tests.mcp.serving import free_port, served
 
 pytestmark = [pytest.mark.real, pytest.mark.usefixtures("warm_servers")]
@@ -83,21 +84,23 @@ async def test_a_login_is_held_for_its_owner_alone_and_survives_refusals(tmp_pat
             assert document is not None
             assert held.access.encode() not in document[0]
             with pytest.raises(ConfigurationError, match="log in again"):
-                await _moved(document[0], shelf, bob, server)
+                await _moved(document[0], held, shelf, bob, server)
             assert await ada.drop(server.url)
             assert not await ada.drop(server.url)
     key = tmp_path / ".config" / "agentrt" / "secrets.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 
-async def _moved(document: bytes, shelf: object, other: Tokens, server: MCPServer) -> None:
-    """One owner's document where another one's is looked for."""
-    name = other._name(server.url)
-    await shelf.put(KIND, name, document, 0)  # type: ignore[attr-defined]
+async def _moved(document: bytes, held: Held, shelf: Shelf, other: Tokens, server: MCPServer) -> None:
+    """One owner's document in the place of another one's."""
+    known = await shelf.names(KIND)
+    await other.put(server.url, held)
+    (name,) = set(await shelf.names(KIND)).difference(known)
     try:
+        await replaced(shelf, KIND, name, lambda before: document)
         await other.get(server.url)
     finally:
-        await shelf.delete(KIND, name)  # type: ignore[attr-defined]
+        await shelf.delete(KIND, name)
 
 
 async def test_a_token_that_ends_is_refreshed_before_and_by_one_of_many() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-import struct
-import zlib
 from pathlib import Path
 
 import anyio
@@ -20,6 +18,7 @@ from tests.stores import make_key
 from tests.tools.browser.site import site
 
 from .consoles import PATIENCE, PHONE, Console, Tab, console, process, stage
+from .pictures import png
 from .waiting import eventually
 
 pytestmark = pytest.mark.long
@@ -176,7 +175,7 @@ async def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
 async def test_an_image_is_shown(tmp_path: Path) -> None:
     pixels = b"".join(b"\0" + bytes((47, 93, 80)) * 64 for _ in range(48))
     image = tmp_path / "green.png"
-    image.write_bytes(_png(64, 48, pixels))
+    image.write_bytes(png(64, 48, pixels))
     async with console(tmp_path, [call("file_editor", command="view", path=str(image)), finish("Green.")]) as server:
         tab = await server.tab()
         await tab.begin("What colour is it?")
@@ -184,16 +183,6 @@ async def test_an_image_is_shown(tmp_path: Path) -> None:
         await expect(tab.page.locator(".picture img")).to_be_visible()
         assert await tab.page.locator(".picture img").evaluate("one => one.naturalWidth") == 64
         assert tab.problems == []
-
-
-def _png(width: int, height: int, rows: bytes) -> bytes:
-    """An image of 8 bits a colour (PNG, ISO 15948); `rows` begin with their filter, 0."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 def _free_port() -> int:

@@ -20,12 +20,12 @@ from agentrt.testing import call, finish, say
 from agentrt.testing.turns import Stall, Turn
 
 from .consoles import PATIENCE, PHONE, Console, Tab, console
-from .test_console import _png
+from .pictures import png
 from .waiting import eventually
 
 pytestmark = pytest.mark.long
 
-GREEN = _png(64, 48, b"".join(b"\0" + bytes((47, 93, 80)) * 64 for _ in range(48)))
+GREEN = png(64, 48, b"".join(b"\0" + bytes((47, 93, 80)) * 64 for _ in range(48)))
 SHOWN = f"data:image/png;base64,{b64encode(GREEN).decode()}"
 RISKY = call("terminal", "I clean up.", command="rm -rf build && git push --force origin main")
 NOTES: FilePayload = {"name": "notes.md", "mimeType": "text/markdown", "buffer": b"# Notes\n\nFrom elsewhere.\n"}

@@ -136,7 +136,7 @@ def set_aside(path: Path) -> list[bytes]:
 
 async def check_cut(store: FileStore, log: Log, length: int, *, takes_more: bool = True) -> None:
     """A log that ends after `length` bytes opens as its whole batches; when asked, it takes more and opens again."""
-    path = put(store._root, log.data[:length])
+    path = put(Path(store.places[0]), log.data[:length])
     expected, kept = log.prefix(log.whole(length))
     journal, events = await reopen(store, NAME)
     assert events == expected

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from agentrt import LLM, Agent, Conversation, RemoteWorkspace
+from agentrt.client.files import RemoteFiles
+from agentrt.client.transport import Transport
 from agentrt.errors import ServerUnreachable, WorkspaceError
 from agentrt.testing import ScriptedLLM
 from agentrt.workspaces.asking import ReadFile, WriteFile
@@ -42,9 +44,20 @@ async def over_a_proxy(directory: Path) -> AsyncIterator[tuple[Proxy, Conversati
     """A conversation on a server, a network that may fail before it, and its workspace."""
     async with remote(directory, ScriptedLLM([])) as place:
         async with proxied(place.place.url) as proxy:  # type: ignore[attr-defined]
-            there = RemoteWorkspace(proxy.url, path="workspace", timeout=1.0, give_up=20.0, api_key=TOKEN)
-            async with Conversation(AGENT, there) as conversation:
+            async with Conversation(AGENT, beyond(proxy)) as conversation:
                 yield proxy, conversation, place.workspace
+
+
+def beyond(proxy: Proxy) -> RemoteWorkspace:
+    """The workspace that is reached over it."""
+    return RemoteWorkspace(proxy.url, path="workspace", timeout=1.0, give_up=20.0, api_key=TOKEN)
+
+
+@asynccontextmanager
+async def in_pieces(proxy: Proxy, conversation: Conversation) -> AsyncIterator[RemoteFiles]:
+    """The files of a conversation, piece by piece."""
+    async with Transport(beyond(proxy)) as transport:
+        yield RemoteFiles(transport, conversation.id)
 
 
 async def test_a_file_goes_on_where_it_was_cut(tmp_path: Path) -> None:
@@ -57,10 +70,12 @@ async def test_a_file_goes_on_where_it_was_cut(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_changes_while_it_is_cut_is_given_up(tmp_path: Path) -> None:
-    async with over_a_proxy(tmp_path) as (proxy, conversation, workspace):
+    async with (
+        over_a_proxy(tmp_path) as (proxy, conversation, workspace),
+        in_pieces(proxy, conversation) as files,
+    ):
         (workspace / "large").write_bytes(LARGE)
         proxy.lasts = Lasting(400_000)
-        files = await conversation._end.files()
         with pytest.raises(WorkspaceError) as changed:
             async with aclosing(files.read(ReadFile("large"))) as pieces:
                 async for _ in pieces:
@@ -76,7 +91,10 @@ async def test_a_file_that_changes_while_it_is_cut_is_given_up(tmp_path: Path) -
 
 
 async def test_an_upload_that_is_cut_is_sent_again_and_nothing_is_left_of_the_first(tmp_path: Path) -> None:
-    async with over_a_proxy(tmp_path) as (proxy, conversation, workspace):
+    async with (
+        over_a_proxy(tmp_path) as (proxy, conversation, workspace),
+        in_pieces(proxy, conversation) as files,
+    ):
         (workspace / "there").write_text("what was there before")
         begun, before = 0, set[Path]()
 
@@ -94,14 +112,16 @@ async def test_an_upload_that_is_cut_is_sent_again_and_nothing_is_left_of_the_fi
                     proxy.cut()
                 yield LARGE[start : start + 100_000]
 
-        files = await conversation._end.files()
         await files.write(WriteFile("there"), source)
         assert (begun, (workspace / "there").read_bytes()) == (3, LARGE)
         assert [child.name for child in workspace.iterdir()] == ["there"]
 
 
 async def test_what_fails_here_is_raised_here_and_leaves_nothing_there(tmp_path: Path) -> None:
-    async with over_a_proxy(tmp_path) as (_, conversation, workspace):
+    async with (
+        over_a_proxy(tmp_path) as (proxy, conversation, workspace),
+        in_pieces(proxy, conversation) as files,
+    ):
         begun = 0
 
         async def source() -> AsyncIterator[bytes]:
@@ -110,7 +130,6 @@ async def test_what_fails_here_is_raised_here_and_leaves_nothing_there(tmp_path:
             yield b"a beginning"
             raise OSError("the disk here is broken")
 
-        files = await conversation._end.files()
         with pytest.raises(OSError, match="the disk here is broken"):
             await files.write(WriteFile("there"), source)
         assert begun == 1
@@ -133,10 +152,12 @@ async def test_without_a_network_nothing_is_waited_for_long(tmp_path: Path) -> N
 
 
 async def test_a_line_that_falls_silent_in_the_middle_is_given_up(tmp_path: Path) -> None:
-    async with over_a_proxy(tmp_path) as (proxy, conversation, workspace):
+    async with (
+        over_a_proxy(tmp_path) as (proxy, conversation, workspace),
+        in_pieces(proxy, conversation) as files,
+    ):
         (workspace / "large").write_bytes(LARGE)
         silent, read = False, 0
-        files = await conversation._end.files()
         async with aclosing(files.read(ReadFile("large"))) as pieces:
             async for piece in pieces:
                 read += len(piece)

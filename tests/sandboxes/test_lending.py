@@ -24,8 +24,13 @@ EVERYTHING = "set; env; declare -p; export -p; declare -f; history; alias; trap 
 
 
 @pytest.fixture
-async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
-    shell = Shell(LocalConsole(), tmp_path)
+def console() -> LocalConsole:
+    return LocalConsole()
+
+
+@pytest.fixture
+async def shell(console: LocalConsole, tmp_path: Path) -> AsyncIterator[Shell]:
+    shell = Shell(console, tmp_path)
     await shell.start()
     yield shell
     await shell.close()
@@ -144,11 +149,11 @@ async def test_options_of_the_shell_change_nothing(shell: Shell, option: str) ->
     assert VALUE not in (await run(shell, EVERYTHING))[1]
 
 
-async def test_no_file_holds_it_while_it_runs_and_after(shell: Shell, tmp_path: Path) -> None:
+async def test_no_file_holds_it_while_it_runs_and_after(shell: Shell, console: LocalConsole, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     await shell.begin("cat gate; sleep 0", lambda data: None, {"TOKEN": VALUE})
     await until(lambda: runs("cat"))
-    scratch = shell._console.scratch
+    scratch = console.scratch
     assert (scratch / "command").read_text() == "cat gate; sleep 0\n"
     assert files_with(VALUE, scratch, tmp_path) == []
     assert [path.read_bytes() for path in loans()] == [b""]

@@ -26,8 +26,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
-    shell = Shell(LocalConsole(), tmp_path)
+def console() -> LocalConsole:
+    return LocalConsole()
+
+
+@pytest.fixture
+async def shell(console: LocalConsole, tmp_path: Path) -> AsyncIterator[Shell]:
+    shell = Shell(console, tmp_path)
     await shell.start()
     yield shell
     await shell.close()
@@ -169,8 +174,8 @@ async def test_a_shell_inside_is_a_command_like_any(shell: Shell) -> None:
     assert await run(shell, "echo on") == (0, "on\n")
 
 
-async def test_where_its_files_were_removed_they_are_written_again(shell: Shell, tmp_path: Path) -> None:
-    scratch = shell._console.scratch
+async def test_where_its_files_were_removed_they_are_written_again(shell: Shell, console: LocalConsole) -> None:
+    scratch = console.scratch
     assert await run(shell, f"rm -r {scratch}; (exit 4)") == (4, "")
     assert await run(shell, "echo $?; echo on") == (0, "4\non\n")
     shutil.rmtree(scratch)
@@ -193,11 +198,12 @@ async def test_tracing_shows_the_command_and_nothing_of_ours(shell: Shell) -> No
 
 
 @pytest.mark.parametrize("command", ["exec bash", "exec bash --norc", "exec -l bash", "exec env -i bash -i"])
-async def test_another_bash_in_the_place_of_the_first_is_gone_on_with(shell: Shell, command: str) -> None:
+async def test_another_bash_in_the_place_of_the_first_is_gone_on_with(
+    shell: Shell, console: LocalConsole, command: str
+) -> None:
     await run(shell, "export KEPT=1; cd /")
     await shell.begin(command, lambda data: None)
-    replaced = shell._console.replaced
-    await until(lambda: replaced())
+    await until(console.replaced)
     await shell.adopt()
     assert "builtin" not in (await ended(shell))[1]
     assert await run(shell, "pwd; (exit 5)") == (5, "/\n")

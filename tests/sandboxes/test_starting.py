@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -180,12 +182,24 @@ async def test_what_cannot_be_started_is_told(tmp_path: Any) -> None:
         await opened(["/bin/true", "\0"])
 
 
-async def test_without_handles_of_processes_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(pid: int) -> int:
-        raise OSError("not implemented")
+@contextmanager
+def no_descriptor_is_left() -> Iterator[None]:
+    """Have this process open nothing more."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            os.pidfd_open(os.getpid())
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
-    monkeypatch.setattr(os, "pidfd_open", none)
-    async with await opened([sys.executable, "-c", "print(1)"], stderr=subprocess.DEVNULL) as process:
+
+async def test_without_handles_of_processes_a_thread_waits() -> None:
+    begun = subprocess.Popen([sys.executable, "-c", "print(1)"], bufsize=0, stdout=subprocess.PIPE)
+    with no_descriptor_is_left():
+        started = Started(begun)
+    async with started as process:
         assert await said(process) == b"1\n"
         assert await process.wait() == 0
 

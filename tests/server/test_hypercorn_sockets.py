@@ -24,7 +24,7 @@ pytestmark = pytest.mark.real
 
 @asynccontextmanager
 async def socket_to(
-    talk: Callable[[WebSocket, Wire], Awaitable[None]],
+    talk: Callable[[WebSocket, Wire], Awaitable[None]], connector: aiohttp.TCPConnector | None = None
 ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
     """The client's end of a socket on which a server talks."""
 
@@ -37,7 +37,7 @@ async def socket_to(
     settings = ServerSettings(port=0)
     async with (
         serving(Starlette(routes=[WebSocketRoute("/", endpoint)]), settings) as url,
-        aiohttp.ClientSession() as session,
+        aiohttp.ClientSession(connector=connector) as session,
         session.ws_connect(url, max_msg_size=0) as socket,
     ):
         yield socket
@@ -70,10 +70,11 @@ async def test_a_client_that_does_not_read_leaves_no_room() -> None:
         assert not wire.free
         gone.set()
 
-    async with socket_to(talk) as socket:
+    connector = aiohttp.TCPConnector()
+    async with socket_to(talk, connector):
         with anyio.fail_after(20):
             await full.wait()
-        socket._response.close()  # as a client does that was killed
+        await connector.close()  # as a client does that was killed
         with anyio.fail_after(20):
             await gone.wait()
 

@@ -37,7 +37,9 @@ async def litellm() -> AsyncIterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         await module.close_litellm_async_clients()
-        await module.module_level_aclient.client._transport.aclose()  # Anthropic's streams; it can be used again
+        await (
+            module.module_level_aclient.close()
+        )  # of Anthropic's streams; it makes another client when it is used again
         module.in_memory_llm_clients_cache.flush_cache()
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from agentrt.controls import SendMessage
+from agentrt.events import Cursor
 from agentrt.frames import Live
 from agentrt.server.principals import EVERYONE
 from agentrt.server.streams.encoding import OVERHEAD
-from agentrt.server.streams.relay import RECENT
+from agentrt.server.streams.relay import RECENT, Relay
 from agentrt.testing import ScriptedLLM, call, finish
 from tests.proofs.waiting import eventually
 from tests.server.served import served, serving_plainly
@@ -21,6 +23,12 @@ pytestmark = pytest.mark.real
 
 LONG = 60_000
 """Bytes of a message."""
+
+
+def kept_by(relay: Relay) -> int:
+    """Bytes of the events that it keeps."""
+    kept = (relay.recent(after, sys.maxsize) for after in range(relay.seq))
+    return sum(piece.size for piece in next((pieces for pieces in kept if pieces is not None), ()))
 
 
 async def test_every_event_arrives(tmp_path: Path) -> None:
@@ -54,12 +62,14 @@ async def test_who_stops_reading_is_closed_and_makes_nothing_grow(tmp_path: Path
             for socket in (good, slow):
                 await socket.until(is_live)
             conversation = await client.services.hosting.get(name, EVERYONE)
-            (relay,) = client.services.streams._relays.values()
+            cursor = Cursor(conversation.state.epoch, conversation.state.seq)
+            follower = await client.services.streams.follow(name, EVERYONE, cursor, lambda follower: None, deltas=False)
             for number in range(200):
                 await conversation.send_message(f"{number} " + "x" * LONG)
-                assert relay._size <= RECENT + LONG + OVERHEAD
+                assert kept_by(follower.relay) <= RECENT + LONG + OVERHEAD
             while len(good.events[name]) < conversation.state.seq:
                 assert await good.more()
+            client.services.streams.leave(follower)
             await eventually(lambda: client.services.streams.count == 1, "the slow one is closed", 20)
             assert (await slow.closed())[0] == 4008
             assert len(slow.events[name]) < len(good.events[name])

@@ -34,7 +34,7 @@ class Talk:
         self.items: asyncio.Queue[Event | Delta | Exception | None] = asyncio.Queue()
         self.pages = 0
         for _ in range(events):
-            self._add(10)
+            self.add(10)
 
     @property
     def state(self) -> State:
@@ -53,13 +53,13 @@ class Talk:
 
     def say(self, size: int, id: str = "") -> None:
         """Log an event."""
-        self.items.put_nowait(self._add(size, id))
+        self.items.put_nowait(self.add(size, id))
 
     def grow(self, becomes: str, piece: str, start: int) -> None:
         """Show a delta."""
         self.items.put_nowait(Delta(becomes, "text", piece, start, len(self.log)))
 
-    def _add(self, size: int, id: str = "") -> Event:
+    def add(self, size: int, id: str = "") -> Event:
         seq = len(self.log) + 1
         self.log.append(MessageEvent(seq=seq, id=id or f"e{seq}", source="user", content=text("x" * size)))
         return self.log[-1]
@@ -249,7 +249,7 @@ async def test_a_late_one_gets_what_grows_from_its_beginning_and_a_slow_one_fewe
         talk.say(1, id="e2")
         await settle()
         assert kinds(await everything(relay.join(1, ignore, deltas=True))) == ["event", "live"]
-        assert not relay._drafts
+        assert not relay.join(2, ignore, deltas=True).places
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ async def test_one_that_comes_back_is_read_on() -> None:
     follower = relay.join(0, ignore, deltas=True)
     talk.say(5)
     talk.items.put_nowait(None)
-    again._add(5)
+    again.add(5)
     again.say(6)
     again.items.put_nowait(None)
 
