@@ -57,13 +57,21 @@ async def append_to_all(root: Path, names: list[str]) -> None:
 
 
 def main(root: Path, names: list[str]) -> None:
-    """Fork, tell the process's id, and when it has died; a process costs a few milliseconds so."""
+    """Fork, tell the process's id, and when it has died; a process costs a few milliseconds so.
+
+    It begins once its id is told: what it tells comes after that.
+    """
     tell("ready")
     for _ in sys.stdin:
+        told, telling = os.pipe()
         child = os.fork()
         if not child:
+            os.close(telling)
+            os.read(told, 1)
             anyio.run(append_to_all, root, names)
+        os.close(told)
         tell("pid", child)
+        os.close(telling)
         os.waitpid(child, 0)
         tell(DIED)
 

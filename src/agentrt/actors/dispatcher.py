@@ -106,6 +106,8 @@ class Dispatcher:
         """The ids of commands that were cut and have not ended; that they did not finish is no failure."""
         self._unfinished: asyncio.Queue[tuple[Task, BaseException | None]] = asyncio.Queue()
         self._log: Log | None = None
+        self.is_over = False
+        """Whether nobody ends commands any more: everything was cancelled at once."""
         self._idle = anyio.Event()
         self._idle.set()
 
@@ -121,7 +123,7 @@ class Dispatcher:
             if command.id in self._running:
                 self._next[command.id] = command
             else:
-                self._post(command)
+                self._begin(command)
 
     def cut(self, *, goes_on: bool = False) -> None:
         """Cancel everything that runs, but not background work if the run `goes_on`."""
@@ -142,8 +144,8 @@ class Dispatcher:
         return [await ref.ask(request) for name, ref in list(self._refs.items()) if name.startswith(TOOL)]
 
     async def wait_idle(self) -> None:
-        """Return when nothing runs."""
-        if self._running:
+        """Return when nothing runs, or `run` has ended."""
+        if self._running and not self.is_over:
             if self._idle.is_set():
                 self._idle = anyio.Event()
             await self._idle.wait()
@@ -163,34 +165,43 @@ class Dispatcher:
         assert log is not None
         crash = problem if isinstance(problem, ActorCrashed) and problem.actor == performer else None
         if crash is not None and not isinstance(command, ExecuteAction | Delegate):
-            self._again(command, crash)
+            self._begin(command, crash)
         elif command.id in log.state.in_flight or _failed(problem):
             self._running[command.id] = None
             self._unfinished.put_nowait((command, problem))
         else:
             self._ended(command)
 
-    def _again(self, command: Task, crash: ActorCrashed) -> None:
-        """Post a command again, for when its performer has restarted. The mailbox is closed if it will not restart."""
+    def _begin(self, command: Task, crash: ActorCrashed | None = None) -> None:
+        """Post a command, after a `crash` for when its performer has restarted. It ends at once if the performer has
+        stopped for good, as all do when the conversation is cancelled.
+        """
         try:
             self._post(command)
-        except ActorStopped:
+        except ActorStopped as stopped:
             self._running[command.id] = None
-            self._unfinished.put_nowait((command, crash))
+            self._unfinished.put_nowait((command, crash or stopped))
 
     def _ended(self, command: Task) -> None:
-        del self._running[command.id]
+        self._running.pop(command.id, None)
         self._background.discard(command.id)
         self._cut.discard(command.id)
         if (again := self._next.pop(command.id, None)) is not None:
-            self._post(again)
+            self._begin(again)
         if not self._running:
             self._idle.set()
 
     async def run(self) -> None:
-        """End the commands that their performers left open, one after the other. For a task of its own."""
-        while True:
-            await self._end(*await self._unfinished.get())
+        """End the commands that their performers left open, one after the other. For a task of its own.
+
+        When it is cancelled, nobody ends them any more, so nothing waits for that.
+        """
+        try:
+            while True:
+                await self._end(*await self._unfinished.get())
+        finally:
+            self.is_over = True
+            self._idle.set()
 
     async def _end(self, command: Task, problem: BaseException | None) -> None:
         """Append the outcome that the performer did not append, so that the command does not stay open."""

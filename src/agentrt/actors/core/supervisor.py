@@ -70,16 +70,21 @@ class Supervisor:
         self._policy, self._on_stopped, self._clock, self._sleep = policy, on_stopped, clock, sleep
         self._tasks: TaskGroup = anyio.create_task_group()
         self._starting: set[asyncio.Task[None]] = set()
+        self._ended = False
 
     async def __aenter__(self) -> Supervisor:
         await self._tasks.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._starting:
-            await asyncio.wait(self._starting)
         self._tasks.cancel_scope.cancel()
-        await self._tasks.__aexit__(None, None, None)
+        with anyio.CancelScope(shield=True):
+            while self._starting:  # each ends in its first round
+                await asyncio.wait(self._starting)
+        try:
+            await self._tasks.__aexit__(None, None, None)
+        finally:
+            self._ended = True
 
     def spawn(
         self,
@@ -97,7 +102,13 @@ class Supervisor:
         return Ref(box)
 
     async def _start(self, name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int) -> None:
-        """Start the actor's task. This is a task itself, since a task group starts tasks only from a task."""
+        """Start the actor's task. This is a task itself, since a task group starts tasks only from a task.
+
+        Once the supervisor has ended, the actor is refused: who asks it is told that it has stopped.
+        """
+        if self._ended:
+            mailbox.close()
+            return
         self._tasks.start_soon(self._supervise, name, factory, mailbox, concurrency, name=name)
 
     async def _supervise(self, name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int) -> None:
