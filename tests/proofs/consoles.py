@@ -27,17 +27,7 @@ from agentrt.testing import ScriptedProvider
 from agentrt.testing.provider import Script
 from agentrt.testing.turns import Turn
 
-CHROMIUM = "/usr/bin/chromium"
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-"""The browser asks nobody but the server."""
+from . import chromium
 
 WEB = Path(pages.__file__).parent / "web"
 AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
@@ -166,13 +156,9 @@ async def stage(
     """What is on both sides of a server: a provider with the words of the script, and a browser."""
     build()
     (directory / "workspaces").mkdir(exist_ok=True)
-    home = {"HOME": str(directory), "XDG_CONFIG_HOME": str(directory), "XDG_CACHE_HOME": str(directory)}
     async with ScriptedProvider(turns, pace=pace) as provider, async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET), env=dict(home))
-        try:
+        async with await playwright.chromium.connect_over_cdp(chromium.shared()) as browser:
             yield provider, browser
-        finally:
-            await browser.close()
 
 
 @asynccontextmanager

@@ -9,7 +9,8 @@ from playwright.async_api import async_playwright, expect
 
 from tests import first_hour
 
-from .consoles import CHROMIUM, PATIENCE, QUIET
+from . import chromium
+from .consoles import PATIENCE
 
 pytestmark = pytest.mark.long
 
@@ -23,7 +24,7 @@ async def test_a_page_shows_the_answer(path: str, tmp_path: Path) -> None:
         first_hour.server(tmp_path, environment) as url,
         async_playwright() as playwright,
     ):
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        browser = await playwright.chromium.connect_over_cdp(chromium.shared())
         page = await browser.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         await page.goto(f"{url}{path}")

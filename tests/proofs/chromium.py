@@ -1,0 +1,45 @@
+"""One Chromium for all tests of a process: each connects to it, and has browser sessions of its own."""
+
+from __future__ import annotations
+
+import atexit
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+
+PATH = "/usr/bin/chromium"
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+"""The browser asks nobody but the server."""
+
+
+@cache
+def shared() -> str:
+    """The address at which one can be driven (the DevTools protocol); it ends with this process."""
+    home = tempfile.mkdtemp(prefix="chromium-")
+    words = [PATH, "--headless=new", "--remote-debugging-port=0", f"--user-data-dir={home}", *QUIET]
+    environment = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home, "PATH": "/usr/bin:/bin"}
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment)
+    atexit.register(_end, process, home)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(rb"DevTools listening on (ws://\S+)", line):
+            return found[1].decode()
+    raise AssertionError(f"{PATH} does not start")
+
+
+def _end(process: subprocess.Popen[bytes], home: str) -> None:
+    process.terminate()
+    process.wait(10)
+    assert process.stderr is not None
+    process.stderr.close()
+    shutil.rmtree(home, ignore_errors=True)
