@@ -60,17 +60,25 @@ class Rings:
         items.sort(key=order.__getitem__)
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Make what the test asks for, within its ring."""
+        return (yield from self._watch(item))
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Run the test, and fail it if it left its ring."""
-        forbidden = next(FORBIDDEN.get(mark.name, frozenset()) for mark in item.own_markers if mark.name in RINGS)
+        """Run the test within its ring."""
+        return (yield from self._watch(item))
+
+    def _watch(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        ring = ring_of(item)
         self._seen.clear()
-        self._watched = (forbidden, threading.get_ident())
+        self._watched = (FORBIDDEN.get(ring, frozenset()), threading.get_ident())
         try:
             result = yield
         finally:
             self._watched = None
         if self._seen:
-            pytest.fail(f"not {ring_of(item)}: {', '.join(self._seen)}", pytrace=False)
+            pytest.fail(f"not {ring}: {', '.join(self._seen)}", pytrace=False)
         return result
 
     def _audit(self, event: str, arguments: tuple[object, ...]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests import rings, unsteady
+from tests import unsteady
 
 pytestmark = pytest.mark.real
 
@@ -36,32 +36,38 @@ def outcomes(project: pytest.Pytester, body: str, *options: str) -> dict[str, in
 IMPORTS = "import asyncio, pathlib, socket, subprocess, sys\nimport pytest\n"
 
 
-@pytest.mark.parametrize(
-    "does",
-    [
-        "pathlib.Path('made').write_text('')",
-        "open('/etc/hostname').close()",
-        "pathlib.Path('made').mkdir()",
-        "asyncio.run(asyncio.sleep(0))",
-        "subprocess.run([sys.executable, '--version'])",
-        "\n    try: open('/etc/hostname')\n    except Exception: pass",
-    ],
-)
-def test_a_pure_test_with_a_file_or_a_loop_fails(project: pytest.Pytester, does: str) -> None:
-    body = f"{IMPORTS}@pytest.mark.pure\ndef test_it():\n    {does}\n"
-    assert outcomes(project, body) == {"failed": 1}
+PURE = [
+    "pathlib.Path('made').write_text('')",
+    "open('/etc/hostname').close()",
+    "pathlib.Path('made').mkdir()",
+    "asyncio.run(asyncio.sleep(0))",
+    "subprocess.run([sys.executable, '--version'])",
+    "\n    try: open('/etc/hostname')\n    except Exception: pass",
+]
+"""What a pure test does that it may not: it has a file, a loop, a program."""
+SIMULATED = ["subprocess.run([sys.executable, '--version'])", "socket.create_server(('127.0.0.1', 0)).close()"]
+"""What a simulated test does that it may not: it has another program, or the network."""
 
 
-@pytest.mark.parametrize(
-    "does",
-    [
-        "subprocess.run([sys.executable, '--version'])",
-        "socket.create_server(('127.0.0.1', 0)).close()",
-    ],
-)
-def test_a_simulated_test_with_another_program_or_the_network_fails(project: pytest.Pytester, does: str) -> None:
-    body = f"{IMPORTS}@pytest.mark.simulated\ndef test_it():\n    {does}\n"
-    assert outcomes(project, body) == {"failed": 1}
+def test_a_test_that_leaves_its_ring_fails(project: pytest.Pytester) -> None:
+    cases = [("pure", does) for does in PURE] + [("simulated", does) for does in SIMULATED]
+    tests = (f"@pytest.mark.{ring}\ndef test_{n}():\n    {does}\n" for n, (ring, does) in enumerate(cases))
+    assert outcomes(project, IMPORTS + "\n".join(tests)) == {"failed": len(cases)}
+
+
+def test_what_a_test_asks_for_is_in_its_ring_too(project: pytest.Pytester) -> None:
+    body = f"""{IMPORTS}
+@pytest.fixture
+def program():
+    subprocess.run([sys.executable, "--version"])
+
+@pytest.mark.pure
+def test_pure(tmp_path): ...
+
+@pytest.mark.simulated
+def test_simulated(program): ...
+"""
+    assert outcomes(project, body) == {"errors": 2}
 
 
 def test_what_each_ring_may_do_passes(project: pytest.Pytester) -> None:
@@ -83,8 +89,7 @@ def test_real():
     assert outcomes(project, body) == {"passed": 3}
 
 
-@pytest.mark.parametrize("ring", rings.RINGS)
-def test_the_nearest_ring_counts(project: pytest.Pytester, ring: str) -> None:
+def test_the_nearest_ring_counts(project: pytest.Pytester) -> None:
     body = f"""{IMPORTS}
 pytestmark = pytest.mark.pure
 
@@ -98,7 +103,9 @@ async def test_other(): ...
 def test_third(): ...
 """
     project.makepyfile(body)
-    assert project.runpytest_subprocess("-m", ring).parseoutcomes() == {"passed": 1, "deselected": 3}
+    shown = project.runpytest_subprocess("-m", "long", "--collect-only").outlines
+    assert [line.partition("::")[2] for line in shown if "::" in line] == ["test_it[2]"]
+    assert project.runpytest_subprocess("-m", "not long and not pure").parseoutcomes() == {"passed": 2, "deselected": 2}
 
 
 @pytest.mark.parametrize("body", ["def test_it(): ...", f"{IMPORTS}@pytest.mark.pure\nasync def test_it(): ..."])

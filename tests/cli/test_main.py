@@ -96,6 +96,7 @@ def test_the_demos_exit_code_tells_the_truth(tmp_path: Path) -> None:
     assert "✗ the tests fail" in ran.stdout
 
 
+@pytest.mark.real
 def test_a_conversation_can_be_listed_and_shown(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     home, _ = demo
     listed = agentrt(home, "list")

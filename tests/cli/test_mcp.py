@@ -53,7 +53,6 @@ def test_each_is_tried_and_what_failed_says_why(file: str) -> None:
     assert CliRunner().invoke(mcp, ["test", "--mcp", file, "demo"]).exit_code == 0
 
 
-@pytest.mark.simulated
 @pytest.mark.parametrize(
     ("words", "says"),
     [(["list"], "name a file of them with --mcp FILE"), (["test", "nobody"], "there is no server 'nobody'")],

@@ -10,4 +10,4 @@ from tests.decisions.machine import ConversationMachine
 pytestmark = pytest.mark.pure
 
 TestConversation = ConversationMachine.TestCase
-TestConversation.settings = settings(max_examples=60, stateful_step_count=30, suppress_health_check=list(HealthCheck))
+TestConversation.settings = settings(max_examples=30, stateful_step_count=30, suppress_health_check=list(HealthCheck))

@@ -60,7 +60,7 @@ FAULTS: dict[str, tuple[Callable[[WireName], Turn], type[ModelError]]] = {
 }
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("stream", [True, pytest.param(False, marks=pytest.mark.long)], ids=["streamed", "whole"])
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_each_failure_is_an_error_of_its_kind(

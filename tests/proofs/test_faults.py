@@ -146,6 +146,7 @@ async def test_one_conversation_on_a_full_disk(tmp_path: Path) -> None:
         assert (len(fixed.acknowledged[BAD]), fixed.failures) == (40, {})
 
 
+@pytest.mark.long
 @needs_mounts
 async def test_a_store_on_a_full_disk(tmp_path: Path) -> None:
     with small_file_system(tmp_path):
@@ -220,7 +221,7 @@ async def test_an_error_of_one_file(tmp_path: Path, fault: str) -> None:
 @pytest.mark.parametrize(
     "faults",
     [
-        ("syncfs:error=EIO", "fdatasync:error=EIO:when=3"),
+        pytest.param(("syncfs:error=EIO", "fdatasync:error=EIO:when=3"), marks=pytest.mark.long),
         pytest.param(("syncfs:error=EIO",), marks=pytest.mark.long),
         pytest.param(("syncfs:error=EIO:when=2", "write:error=EIO:when=9"), marks=pytest.mark.long),
     ],

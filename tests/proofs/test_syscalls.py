@@ -78,7 +78,6 @@ def test_each_batch_is_one_write_that_is_right_about_what_is_durable(run: Trace)
     assert sum(len(run.records(write)) for write in run.appends) == len(places)
 
 
-@pytest.mark.pure
 def test_nothing_is_acknowledged_before_its_sync(run: Trace) -> None:
     durable = run.durable()
     assert [seq for seq, _ in run.acknowledgements] == list(range(1, len(run.ends) + 1))
@@ -86,7 +85,6 @@ def test_nothing_is_acknowledged_before_its_sync(run: Trace) -> None:
         assert durable[seq] < acknowledged, f"event {seq} was visible before it was durable"
 
 
-@pytest.mark.pure
 def test_directories_are_synced_before_the_first_acknowledgement(run: Trace) -> None:
     check_directories(run)
 
@@ -97,7 +95,6 @@ def check_directories(run: Trace) -> None:
         assert any(sync.ended < first for sync in syncs(run.calls, directory)), directory
 
 
-@pytest.mark.simulated
 def test_a_tool_takes_effect_after_the_sync_of_its_start(run: Trace) -> None:
     events, durable = run.work.events(), run.durable()
     numbers = {event.id: number_of(event) for event in events if isinstance(event, ActionEvent)}
@@ -109,7 +106,6 @@ def test_a_tool_takes_effect_after_the_sync_of_its_start(run: Trace) -> None:
         assert durable[started[int(line)]] < effect.begun, f"{line} was counted before its start was durable"
 
 
-@pytest.mark.simulated
 def test_a_blob_is_durable_before_its_event(run: Trace) -> None:
     events, directory = run.work.events(), run.work.directory / "blobs"
     (blob,) = blobs(events)
@@ -120,7 +116,6 @@ def test_a_blob_is_durable_before_its_event(run: Trace) -> None:
         assert any(sync.ended < append for sync in syncs(run.calls, path)), path
 
 
-@pytest.mark.pure
 def test_a_new_store_is_durable_before_the_first_acknowledgement(run: Trace) -> None:
     first = run.acknowledgements[0][1]
     assert any(sync.ended < first for sync in syncs(run.calls, run.work.store)), "the name of its only directory"

@@ -91,6 +91,7 @@ EXPRESSIONS = (
 )
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 @pytest.mark.parametrize("place", ["{}", "click({})", "click(bid={})", "click(['a', {}])", "click('a') if {} else 1"])
 def test_nothing_is_evaluated(expression: str, place: str, tmp_path: Path) -> None:
