@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +22,10 @@ ROOT: Final = Path(__file__).parent.parent
 SECONDS: Final = ROOT / ".ci" / "seconds.json"
 UNKNOWN: Final = 30.0
 """The seconds of a file that no whole run has timed."""
-EVERYWHERE: Final = ("pyproject.toml", "noxfile.py", "tests/conftest.py", "tests/plugins.py", ".ci/")
+EVERYWHERE: Final = (
+    *("pyproject.toml", "noxfile.py", "hatch_build.py", ".ci/run", ".ci/packages"),
+    *("tests/conftest.py", "tests/plugins.py", "tests/rings.py", "tests/unsteady.py"),
+)
 """What every test depends on, as far from each as any."""
 LAST: Final = 1_000
 
@@ -77,17 +80,42 @@ def module_of(path: str) -> str | None:
     return ".".join(inner)
 
 
+def modules_of(path: str, known: Container[str]) -> tuple[str, ...]:
+    """The module of a file, or the package that has it, as far as there is one among those that are known."""
+    module = module_of(path)
+    while module and module not in known:
+        module = module.rpartition(".")[0]
+    return (module,) if module else ()
+
+
 def imports() -> dict[str, frozenset[str]]:
-    """The imports of the project, and the modules that tests start as programs."""
+    """The imports of the project; what is loaded or started by a name in a string; and each module's package, which
+    is imported before it.
+    """
     graph = grimp.build_graph("agentrt", "tests")
-    found = {module: graph.find_modules_that_directly_import(module) for module in graph.modules}
-    for file in sorted((ROOT / "tests").rglob("*.py")):
-        starter = module_of(file.relative_to(ROOT).as_posix())
-        for started in re.findall(r'"-m", "((?:agentrt|tests)\b[\w.]*)"', file.read_text()):
-            main = f"{started}.__main__" if f"{started}.__main__" in found else started
-            if starter is not None and main in found:
-                found[main].add(starter)
+    found = {module: set(graph.find_modules_that_directly_import(module)) for module in graph.modules}
+    for module in graph.modules:
+        package = module.rpartition(".")[0]
+        if package in found:
+            found[package].add(module)
+    for file in (file for top in ("src", "tests") for file in sorted((ROOT / top).rglob("*.py"))):
+        user = module_of(file.relative_to(ROOT).as_posix())
+        if user is None or user not in found:
+            continue
+        for named in _named(user, file.read_text()):
+            for module in (named, f"{named}.__main__"):
+                if module in found:
+                    found[module].add(user)
     return {module: frozenset(importers) for module, importers in found.items()}
+
+
+def _named(user: str, text: str) -> Iterator[str]:
+    """The names of modules that stand in strings: whole, after `-m`, or of a neighbour."""
+    yield from re.findall(r"""["']((?:agentrt|tests)(?:\.\w+)*)["']""", text)
+    yield from re.findall(r"-m ((?:agentrt|tests)(?:\.\w+)*)", text)
+    here = user.rpartition(".")[0]
+    yield from (f"{here}.{name}" for name in re.findall(r"""["'](\w+)(?:\.py)?["']""", text))
+    yield from (f"{here}{name}" for name in re.findall(r"""["'](?:\{__package__\})?(\.\w+(?:\.\w+)*)["']""", text))
 
 
 def long_files() -> dict[str, str]:
@@ -99,7 +127,8 @@ def long_files() -> dict[str, str]:
 def changed_since(commit: str) -> Iterator[str]:
     """The files that differ from a commit. Raises `CalledProcessError` if there is no such commit."""
     git = ["git", "diff", "--name-only", commit]
-    yield from subprocess.run(git, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    shown = subprocess.run(git, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    yield from (path for path in shown if path not in (".ci/proved", ".ci/seconds.json"))
 
 
 def main() -> None:
@@ -109,7 +138,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600.0, help="of all processes together")
     given = parser.parse_args()
     files = list(changed_since(given.commit))
-    far = distances({module for file in files if (module := module_of(file))}, imports())
+    imported_by = imports()
+    far = distances({module for file in files for module in modules_of(file, imported_by)}, imported_by)
     long = long_files()
     if any(file.startswith(EVERYWHERE) for file in files):
         far = dict.fromkeys(long.values(), LAST) | far

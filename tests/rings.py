@@ -23,9 +23,9 @@ import pytest
 
 RINGS: Final = ("pure", "simulated", "real", "long")
 
-PROCESSES: Final = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.exec"})
-NETWORK: Final = frozenset({"socket.connect", "socket.bind", "socket.getaddrinfo"})
-FILES: Final = frozenset({"open", "os.mkdir", "os.rename", "os.remove"})
+PROCESSES: Final = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.exec", "os.system"})
+NETWORK: Final = frozenset({"socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto", "socket.sendmsg"})
+FILES: Final = frozenset({"open", "os.mkdir", "os.rename", "os.remove", "os.symlink", "os.link", "sqlite3.connect"})
 FORBIDDEN: Final = {
     "pure": FILES | PROCESSES | NETWORK | {"socket.__new__"},
     "simulated": PROCESSES | NETWORK,
@@ -56,6 +56,7 @@ class Rings:
             node.own_markers[:] = [mark for mark in node.own_markers if mark.name not in RINGS]
         for item, ring in rings:
             item.add_marker(ring)
+            item.user_properties.append(("ring", ring))
         order = {item: RINGS.index(ring) for item, ring in rings}
         items.sort(key=order.__getitem__)
 
@@ -85,7 +86,8 @@ class Rings:
         if self._watched is None:
             return
         forbidden, thread = self._watched
-        if event in forbidden and thread == threading.get_ident() and not _is_code(event, arguments):
+        whose = thread == threading.get_ident() or event in PROCESSES  # other threads may be of an earlier test
+        if event in forbidden and whose and not _is_code(event, arguments):
             self._seen.append(f"{event} {arguments[:1]}")
 
 
@@ -105,4 +107,4 @@ def _is_code(event: str, arguments: Iterable[object]) -> bool:
     """Whether an event reads or compiles a module, reads its data, or keeps an example of hypothesis."""
     path = str(next(iter(arguments), ""))
     files = event in FILES and (path.startswith(CODE) or path.endswith((".py", ".pyc")) or "/.hypothesis" in path)
-    return files or (event == "open" and path.startswith("<"))
+    return files or (event == "open" and path.startswith("<")) or path == ":memory:"

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-pytestmark = pytest.mark.simulated
+pytestmark = pytest.mark.pure
 
 TESTS: Final = Path(__file__).parent
 
@@ -62,6 +62,7 @@ def faults(tree: ast.AST) -> Iterator[tuple[int, str]]:
                     yield node.lineno, ast.unparse(node)
 
 
+@pytest.mark.simulated
 def test_nothing_is_patched_and_nothing_private_is_reached() -> None:
     found = [
         f"{path.relative_to(TESTS.parent)}:{line}: {what}"
@@ -71,7 +72,6 @@ def test_nothing_is_patched_and_nothing_private_is_reached() -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.pure
 @pytest.mark.parametrize(
     "line",
     [
@@ -100,7 +100,6 @@ def test_each_kind_is_found(line: str) -> None:
     assert [number for number, _ in faults(ast.parse(line))] == [1]
 
 
-@pytest.mark.pure
 @pytest.mark.parametrize(
     "line",
     [

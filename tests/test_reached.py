@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.reached import LAST, Choice, choose, distances, module_of
+from tests.reached import LAST, Choice, choose, distances, imports, long_files, module_of, modules_of
 
 pytestmark = pytest.mark.pure
 
@@ -53,3 +53,26 @@ def test_what_takes_too_long_is_left_and_named() -> None:
 )
 def test_a_file_belongs_to_a_module(path: str, module: str | None) -> None:
     assert module_of(path) == module
+
+
+@pytest.mark.parametrize(
+    ("path", "modules"),
+    [
+        ("src/agentrt/sandboxes/warden.bash", ("agentrt.sandboxes",)),
+        ("src/agentrt/gone/away.py", ("agentrt",)),
+        ("tests/documents/files/a.docx", ("tests",)),
+        ("docs/mcp.md", ()),
+    ],
+)
+def test_what_is_no_module_belongs_to_its_package(path: str, modules: tuple[str, ...]) -> None:
+    assert modules_of(path, {"agentrt", "agentrt.sandboxes", "tests"}) == modules
+
+
+@pytest.mark.simulated
+def test_each_module_of_the_project_reaches_a_long_test() -> None:
+    found = imports()
+    tests = set(long_files().values())
+    alone = [name for name in found if name.startswith("agentrt") and not tests & distances([name], found).keys()]
+    assert sorted(alone) == ["agentrt.llm.matching", "agentrt.llm.recording"], (
+        "those are tested by the default tests alone"
+    )

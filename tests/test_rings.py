@@ -150,8 +150,28 @@ def test_a_real_test_that_fails_once_is_reported_and_one_that_fails_again_fails_
 
 @pytest.mark.parametrize("ring", ["pure", "simulated"])
 def test_a_test_that_is_the_same_each_time_is_not_run_again(project: pytest.Pytester, ring: str) -> None:
-    body = f"{IMPORTS}times = []\n@pytest.mark.{ring}\ndef test_it():\n    times.append(1)\n    assert len(times) > 1\n"
-    assert outcomes(project, body) == {"failed": 1}
+    """Also in a module of real ones."""
+    body = FAILS_ONCE.format(path=str(project.path / "seen"), times=1, ring="simulated")
+    if ring == "pure":
+        body = "times = []\nimport pytest\n@pytest.mark.pure\ndef test_it():\n    assert times or times.append(1)\n"
+    assert outcomes(project, f"{body}\npytestmark = pytest.mark.real\n") == {"failed": 1}
+
+
+@pytest.mark.parametrize("also", ["broken", "cut", "skipped"])
+def test_a_run_in_which_something_did_not_run_fails(project: pytest.Pytester, also: str) -> None:
+    body = FAILS_ONCE.format(path=str(project.path / "seen"), times=1, ring="real")
+    options = ["-n", "2"]
+    if also == "broken":
+        project.makepyfile(test_broken="import a_module_that_is_not_there")
+    elif also == "cut":
+        body, options = f"{body}\n@pytest.mark.real\ndef test_that_is_not_reached(): assert 0\n", ["-x"]
+    else:
+        skipped = "    if pathlib.Path({!r}).exists(): pytest.skip('its program is gone')\n".format(
+            str(project.path / "seen")
+        )
+        body = body.replace("def test_it():\n", f"def test_it():\n{skipped}")
+    project.makepyfile(body)
+    assert project.runpytest_subprocess("-m", "", *options).ret == pytest.ExitCode.TESTS_FAILED
 
 
 def test_many_failures_are_no_chance(project: pytest.Pytester) -> None:

@@ -40,17 +40,22 @@ class Repeating:
         """How many failures are no test's with real parts."""
         self._found: list[Unsteady] = []
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note a module that cannot be collected."""
+        self._certain += report.failed
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a failure."""
-        if report.failed and {"real", "long"} & report.keywords.keys():
+        if report.failed and dict(report.user_properties).get("ring") in ("real", "long"):
             self._failed.setdefault(report.nodeid, report.longreprtext)
         elif report.failed:
             self._certain += 1
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Run again what failed, if that could change the result."""
-        if session.exitstatus != pytest.ExitCode.TESTS_FAILED or self._certain or not 0 < len(self._failed) <= MOST:
+        """Run again what failed, if that could change the result: all else has run, and nothing else has failed."""
+        cut = session.shouldfail or session.shouldstop or session.exitstatus != pytest.ExitCode.TESTS_FAILED
+        if cut or self._certain or not 0 < len(self._failed) <= MOST:
             return
         steady = [test for test in self._failed if not self._passes(test)]
         self._found = [Unsteady(test, self._failed[test]) for test in self._failed if test not in steady]
@@ -74,7 +79,7 @@ class Repeating:
             runs = [subprocess.run(program, cwd=self._root, timeout=SECONDS, capture_output=True) for _ in range(AGAIN)]
         except subprocess.TimeoutExpired:
             return False
-        return all(run.returncode == pytest.ExitCode.OK for run in runs)
+        return all(run.returncode == pytest.ExitCode.OK and b"1 passed" in run.stdout for run in runs)  # not skipped
 
     def _write(self) -> None:
         path = self._root / REPORT

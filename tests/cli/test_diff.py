@@ -70,7 +70,6 @@ async def test_a_fork_has_a_copy_of_the_files(tmp_path: Path, seqs: tuple[int, i
     await anyio.to_thread.run_sync(asked)
 
 
-@pytest.mark.simulated
 async def test_files_that_were_not_kept_are_told_in_a_line(tmp_path: Path) -> None:
     agent = Agent(llm=LLM(model="scripted"), tools=(), checkpoints=False)
     (tmp_path / "work").mkdir()

@@ -16,7 +16,7 @@ from agentrt.storage.shelf import FileShelf
 
 from .test_main import agentrt
 
-pytestmark = pytest.mark.simulated
+pytestmark = pytest.mark.real
 
 
 def test_a_key_is_made_listed_and_revoked(tmp_path: Path) -> None:

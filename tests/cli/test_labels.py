@@ -16,7 +16,7 @@ from agentrt.testing import ScriptedLLM, ScriptedProvider, say
 
 from .test_main import agentrt
 
-pytestmark = pytest.mark.simulated
+pytestmark = pytest.mark.real
 
 AGENT = Agent(llm=LLM(model="scripted"))
 
@@ -35,7 +35,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.real
 def test_a_conversation_gets_a_title_and_tags(store: Path) -> None:
     ran = agentrt(store, "rename", "c", "The  count")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")

@@ -15,7 +15,7 @@ from tests.storage.logs import conversation
 
 from .test_main import agentrt
 
-pytestmark = pytest.mark.simulated
+pytestmark = pytest.mark.real
 
 
 def test_a_list_can_be_cut_by_number_and_status(tmp_path: Path) -> None:

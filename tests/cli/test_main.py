@@ -21,7 +21,7 @@ from tests import programs
 
 from .terminal import SECONDS, Terminal
 
-pytestmark = pytest.mark.simulated
+pytestmark = pytest.mark.real
 
 _KEYS = re.compile(r"_(API_KEY|TOKEN)$")
 
@@ -55,7 +55,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Com
     return home, ran
 
 
-@pytest.mark.real
 def test_the_demo_mends_the_project_and_says_what_is_real(
     demo: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -96,7 +95,6 @@ def test_the_demos_exit_code_tells_the_truth(tmp_path: Path) -> None:
     assert "✗ the tests fail" in ran.stdout
 
 
-@pytest.mark.real
 def test_a_conversation_can_be_listed_and_shown(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     home, _ = demo
     listed = agentrt(home, "list")
@@ -156,7 +154,6 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], sai
     assert "Traceback" not in ran.stderr
 
 
-@pytest.mark.real
 async def test_a_budget_that_cannot_be_held_is_refused_before_anything_starts(tmp_path: Path) -> None:
     async with ScriptedProvider([finish("Done.")]) as provider:
         where = ("--model", "openai/nobody-knows-it", "--base-url", provider.base_url, "--max-cost", "1")
@@ -227,7 +224,6 @@ def test_help_is_worth_reading() -> None:
         assert re.search(rf"^  {command}\s+\S", ran.stdout, re.MULTILINE), command
 
 
-@pytest.mark.real
 async def test_run_works_against_a_provider_and_json_is_one_event_a_line(tmp_path: Path) -> None:
     async with ScriptedProvider([call("terminal", command="echo made > made.txt"), finish("Done.")]) as provider:
         ran = await anyio.to_thread.run_sync(
@@ -245,7 +241,6 @@ async def test_run_works_against_a_provider_and_json_is_one_event_a_line(tmp_pat
     assert (tmp_path / "made.txt").read_text() == "made\n"
 
 
-@pytest.mark.real
 async def test_without_a_terminal_what_is_risky_is_refused_unless_yes(tmp_path: Path) -> None:
     """The agent's home directory is outside of its workspace."""
     (tmp_path / "work").mkdir()
@@ -262,7 +257,6 @@ async def test_without_a_terminal_what_is_risky_is_refused_unless_yes(tmp_path: 
             assert ("rejected: No user is present" in ran.stdout) is not yes
 
 
-@pytest.mark.real
 async def test_ctrl_c_interrupts_and_says_how_to_resume(tmp_path: Path) -> None:
     """On a real terminal: the text streams in, Ctrl-C stops it, and `resume` goes on."""
     home = tmp_path / "home"
@@ -284,7 +278,6 @@ async def test_ctrl_c_interrupts_and_says_how_to_resume(tmp_path: Path) -> None:
     assert "Finished after all." in ran.stdout
 
 
-@pytest.mark.real
 async def test_compact_sums_up_and_context_shows_what_fills_the_window(tmp_path: Path) -> None:
     home, steps = tmp_path / "home", [call("think", thought=f"{n} {'x' * 600}") for n in range(8)]
     turns: list[Turn] = [*steps, finish("Done."), say("## Task\nThink it over.")]
@@ -306,7 +299,6 @@ async def test_compact_sums_up_and_context_shows_what_fills_the_window(tmp_path:
         assert "Think it over." in await told("show", "--all")
 
 
-@pytest.mark.real
 async def test_after_kill_9_resume_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
     """The model is told that the outcome of what was cut is unknown; the counter is outside of the process."""
     home, counter = tmp_path / "home", tmp_path / "counter"

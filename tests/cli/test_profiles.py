@@ -14,7 +14,7 @@ from agentrt.testing import ScriptedProvider, say
 
 from .test_main import agentrt
 
-pytestmark = pytest.mark.simulated
+pytestmark = pytest.mark.real
 
 
 def test_a_profile_is_saved_listed_shown_and_removed(tmp_path: Path) -> None:
@@ -76,7 +76,6 @@ def test_bad_input_is_said_and_nothing_saved(tmp_path: Path, words: tuple[str, .
     assert not (tmp_path / "profiles.json").exists()
 
 
-@pytest.mark.real
 async def test_a_task_is_run_with_a_profile(tmp_path: Path) -> None:
     async with ScriptedProvider([say("Done.")]) as provider:
         ProfileStore(tmp_path / "profiles.json").save("mine", provider.llm())

@@ -108,7 +108,6 @@ async def test_over_http_it_dies_and_comes_back() -> None:
                     assert await said(connection, "add", a=2, b=2) == "4"
 
 
-@pytest.mark.simulated
 async def test_a_process_is_shared_as_far_as_it_may_be() -> None:
     shared = MCPServer(command=DEMO.command, args=DEMO.args, cwd=DEMO.cwd, shared=True)
     with anyio.fail_after(SECONDS):

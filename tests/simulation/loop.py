@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 import selectors
 import threading
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from queue import Queue
 from typing import Any, Final, TypeVar
 
@@ -18,6 +21,9 @@ from .network import Network
 T = TypeVar("T")
 ROUND: Final = 1e-5
 """Seconds that pass in each round, so that who asks again and again sees time pass."""
+MOST_ROUNDS: Final = 500_000
+LONGEST_THREAD: Final = 60.0
+"""Real seconds that the work of a thread takes at most."""
 
 
 class NothingLeft(RuntimeError):
@@ -30,16 +36,23 @@ class _Selector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self.now, self.rounds = 0.0, 0
+        self.from_threads = deque[Callable[[], object]]()
+        """What threads have to say to the loop: it hears them between its rounds, never in the middle of one."""
         self.at_round: Callable[[int], None] = lambda number: None
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Return what is ready. Raises `NothingLeft`."""
         self.rounds += 1
         self.now += ROUND
+        if self.rounds > MOST_ROUNDS:
+            raise NothingLeft(f"{MOST_ROUNDS:,} rounds have not ended it")
         self.at_round(self.rounds)
         _wait_for_threads()
+        heard = len(self.from_threads)
+        while self.from_threads:
+            self.from_threads.popleft()()
         ready = super().select(0)
-        if ready or timeout == 0:
+        if ready or heard or timeout == 0:
             return ready
         if timeout is None:
             raise NothingLeft
@@ -51,8 +64,11 @@ def _wait_for_threads() -> None:
     """Wait for the work that was given to threads of anyio: it is done before the next round, however long it takes."""
     for thread in threading.enumerate():
         given = getattr(thread, "queue", None)
+        until = time.monotonic() + LONGEST_THREAD
         while isinstance(given, Queue) and given.unfinished_tasks and thread.is_alive():
             thread.join(0.0001)
+            if time.monotonic() > until:
+                raise NothingLeft(f"the thread {thread.name} waits for the loop, which waits for it")
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -62,6 +78,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._moving = _Selector()
         super().__init__(self._moving)
         self.network = Network(self)
+        self.failures: list[str] = []
+        """What nobody has retrieved."""
+        self._mine = threading.get_ident()
+        self.set_exception_handler(lambda loop, context: self.failures.append(str(context)))
 
     def time(self) -> float:
         """Seconds since the loop began."""
@@ -75,6 +95,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def at_round(self, then: Callable[[int], None]) -> None:
         """Call this with the number of each round, before its callbacks."""
         self._moving.at_round = then
+
+    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Any = None) -> Any:  # type: ignore[override]
+        """Call it after this round; a thread that ends in its middle does not interleave with it."""
+        if threading.get_ident() == self._mine:
+            return self.call_soon(callback, *args, context=context)
+        self._moving.from_threads.append(partial(self.call_soon, callback, *args, context=context))
+        return None
 
     async def create_server(self, protocol_factory: Any, *args: Any, **given: Any) -> Any:
         """Serve within the loop's network."""
@@ -95,10 +122,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run(main: Callable[[VirtualLoop], Coroutine[Any, Any, T]]) -> T:
-    """Run a program in a new loop, and close it."""
+    """Run a program in a new loop, and close it. Fails if it leaves a task, or an error that nobody has seen."""
     loop = VirtualLoop()
     try:
-        return loop.run_until_complete(main(loop))
+        result = loop.run_until_complete(main(loop))
+        assert not asyncio.all_tasks(loop), "tasks are left"
+        assert not loop.failures
+        return result
     finally:
         loop.network.close()
         loop.run_until_complete(loop.shutdown_asyncgens())

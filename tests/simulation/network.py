@@ -41,7 +41,9 @@ class Network:
         (client, first), (second, server) = socket.socketpair(), socket.socketpair()
         for end in (client, first, second, server):
             end.setblocking(False)
-        self._wires += (_Wire(self._loop, first, second, self.latency), _Wire(self._loop, second, first, self.latency))
+        there, back = _Wire(self._loop, first, second, self.latency), _Wire(self._loop, second, first, self.latency)
+        there.other, back.other = back, there
+        self._wires = [wire for wire in self._wires if not wire.ended] + [there, back]
         await self._loop.connect_accepted_socket(self._accept, server)
         return client
 
@@ -90,6 +92,8 @@ class _Wire:
         self._under_way: deque[bytes] = deque()
         self._last = 0.0
         self.ended = False
+        self.other: _Wire | None = None
+        """The other direction."""
         loop.add_reader(source, self._take)
 
     def _take(self) -> None:
@@ -135,8 +139,10 @@ class _Wire:
         self.ended = True
 
     def end(self) -> None:
-        """Close both ends; what was on its way is lost."""
+        """Close both ends; what was on its way is lost, in both directions."""
         self.ended = True
+        if self.other is not None:
+            self.other.ended = True
         for end in (self._source, self._target):
             if end.fileno() >= 0:
                 self._loop.remove_reader(end)

@@ -10,6 +10,7 @@ import pytest
 
 from agentrt import ExecutionStatus, Limits
 from agentrt.errors import LogFailed
+from agentrt.state import fold
 from tests.delegating import TOP
 
 from .laws import check_sums, check_work
@@ -49,6 +50,7 @@ def test_a_cancellation_at_any_round_is_quick_and_quiet(
         begun = world.loop.time()
         if await world.cancel(tree.run, ROUNDS) is None:
             assert world.loop.time() - begun < QUICK
+            assert all(fold(log).status is not ExecutionStatus.RUNNING for log in (await tree.logs()).values())
         assert ended(await tree.run()) == FINISHED
         logs = await tree.logs()
         if below is ALONE:  # what was granted to a child whose end nobody saw counts as spent

@@ -106,7 +106,7 @@ class Dispatcher:
         """The ids of commands that were cut and have not ended; that they did not finish is no failure."""
         self._unfinished: asyncio.Queue[tuple[Task, BaseException | None]] = asyncio.Queue()
         self._log: Log | None = None
-        self.is_over = False
+        self._is_over = False
         """Whether nobody ends commands any more: everything was cancelled at once."""
         self._idle = anyio.Event()
         self._idle.set()
@@ -145,7 +145,7 @@ class Dispatcher:
 
     async def wait_idle(self) -> None:
         """Return when nothing runs, or `run` has ended."""
-        if self._running and not self.is_over:
+        if self._running and not self._is_over:
             if self._idle.is_set():
                 self._idle = anyio.Event()
             await self._idle.wait()
@@ -200,7 +200,7 @@ class Dispatcher:
             while True:
                 await self._end(*await self._unfinished.get())
         finally:
-            self.is_over = True
+            self._is_over = True
             self._idle.set()
 
     async def _end(self, command: Task, problem: BaseException | None) -> None:

@@ -202,13 +202,8 @@ class ConversationGroup:
             await self.log.append()
 
     async def _say_closed(self) -> None:
-        """Log the intent to stop. The second call ends a run that was requested meanwhile and has begun nothing.
-
-        If the actors are cancelled already, nobody would log the outcomes of what is cut: the next opening recovers, as
-        after a crash.
-        """
-        running = self.feed.state.status is ExecutionStatus.RUNNING
-        if running and not self.feed.failed and not self._dispatcher.is_over:
+        """Log the intent to stop. The second call ends a run that was requested meanwhile and has begun nothing."""
+        if self.feed.state.status is ExecutionStatus.RUNNING and not self.feed.failed:
             await self.log.interrupt("the conversation was closed")
 
     async def interrupt(self, reason: str, wait: float, by: str | None = None) -> None:

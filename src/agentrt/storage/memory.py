@@ -95,6 +95,13 @@ class MemoryShelf(Shelf):
     async def names(self, kind: str) -> list[str]:
         return sorted(name for of, name in self._documents if of == kind)
 
+    def copy(self) -> MemoryShelf:
+        """Return another shelf with the same documents."""
+        copy = MemoryShelf()
+        copy._documents.update(self._documents)
+        copy._versions = itertools.count(next(self._versions))
+        return copy
+
     def where(self, kind: str, name: str) -> str:
         return f"{kind} {name!r} in memory"
 
@@ -138,11 +145,11 @@ class MemoryStorage:
                 await self.release(name)
 
     def copy(self) -> MemoryStorage:
-        """Return another storage with the same conversations, none of them open: the content that a disk has after a
-        crash.
+        """Return another storage with the same conversations, none of them open, and the same documents: the content
+        that a disk has after a crash.
         """
         copy = MemoryStorage()
-        copy._beside = self._beside
+        copy._beside, copy.shelf = self._beside, self.shelf.copy()
         copy._logs.update((name, log.copy()) for name, log in self._logs.items() if log.begun)
         return copy
 

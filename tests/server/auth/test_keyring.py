@@ -51,6 +51,7 @@ async def test_the_file_is_for_its_owner_alone_and_replaced_as_a_whole(tmp_path:
     assert (tmp_path / "store" / "keys.json").stat().st_ino != first.st_ino
 
 
+@pytest.mark.real
 async def test_of_keys_that_are_made_at_once_none_is_lost(tmp_path: Path) -> None:
     program = (
         "import anyio, sys; from pathlib import Path; from tests.stores import make_key;"

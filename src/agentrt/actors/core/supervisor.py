@@ -78,13 +78,15 @@ class Supervisor:
 
     async def __aexit__(self, *_: object) -> None:
         self._tasks.cancel_scope.cancel()
-        with anyio.CancelScope(shield=True):
-            while self._starting:  # each ends in its first round
-                await asyncio.wait(self._starting)
         try:
-            await self._tasks.__aexit__(None, None, None)
+            with anyio.CancelScope(shield=True):
+                while self._starting:  # each ends in its first round
+                    await asyncio.wait(self._starting)
         finally:
-            self._ended = True
+            try:
+                await self._tasks.__aexit__(None, None, None)
+            finally:
+                self._ended = True
 
     def spawn(
         self,
