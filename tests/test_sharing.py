@@ -102,7 +102,9 @@ def check_nothing_is_held(runtime: Runtime) -> None:
     names = [path.name for path in (root / "conversations").iterdir()]
     assert names
     assert not [name for name in names if is_held(root / "lock", name)]
-    assert not [file.path for file in psutil.Process().open_files() if file.path.endswith("/events.jsonl")]
+    assert not [
+        file.path for file in psutil.Process().open_files() if Path(file.path).is_relative_to(root / "conversations")
+    ]
 
 
 async def test_a_child_is_followed_while_its_parent_runs_it(tmp_path: Path) -> None:

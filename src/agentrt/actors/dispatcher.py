@@ -123,7 +123,7 @@ class Dispatcher:
             if command.id in self._running:
                 self._next[command.id] = command
             else:
-                self._begin(command)
+                self._post(command)
 
     def cut(self, *, goes_on: bool = False) -> None:
         """Cancel everything that runs, but not background work if the run `goes_on`."""
@@ -150,7 +150,10 @@ class Dispatcher:
                 self._idle = anyio.Event()
             await self._idle.wait()
 
-    def _post(self, command: Task) -> None:
+    def _post(self, command: Task, crash: ActorCrashed | None = None) -> None:
+        """Post a command, after a `crash` for when its performer has restarted. It ends at once if the performer has
+        stopped for good, as all do when the conversation is cancelled.
+        """
         name = performer_name(command)
         if name not in self._refs:
             performer = self._performer(name)
@@ -158,36 +161,30 @@ class Dispatcher:
         if name == BACKGROUND:
             self._background.add(command.id)
         then = partial(self._done, command, name)
-        self._running[command.id] = self._refs[name].post(Perform(command), then)
+        try:
+            self._running[command.id] = self._refs[name].post(Perform(command), then)
+        except ActorStopped as stopped:
+            self._running[command.id] = None
+            self._unfinished.put_nowait((command, crash or stopped))
 
     def _done(self, command: Task, performer: str, _: None, problem: AgentrtError | None) -> None:
         log = self._log
         assert log is not None
         crash = problem if isinstance(problem, ActorCrashed) and problem.actor == performer else None
         if crash is not None and not isinstance(command, ExecuteAction | Delegate):
-            self._begin(command, crash)
+            self._post(command, crash)
         elif command.id in log.state.in_flight or _failed(problem):
             self._running[command.id] = None
             self._unfinished.put_nowait((command, problem))
         else:
             self._ended(command)
 
-    def _begin(self, command: Task, crash: ActorCrashed | None = None) -> None:
-        """Post a command, after a `crash` for when its performer has restarted. It ends at once if the performer has
-        stopped for good, as all do when the conversation is cancelled.
-        """
-        try:
-            self._post(command)
-        except ActorStopped as stopped:
-            self._running[command.id] = None
-            self._unfinished.put_nowait((command, crash or stopped))
-
     def _ended(self, command: Task) -> None:
         self._running.pop(command.id, None)
         self._background.discard(command.id)
         self._cut.discard(command.id)
         if (again := self._next.pop(command.id, None)) is not None:
-            self._begin(again)
+            self._post(again)
         if not self._running:
             self._idle.set()
 
