@@ -38,6 +38,20 @@ class Used(NamedTuple):
     methods: frozenset[str]
 
 
+def has_possessive_group(pattern: re.Pattern[Any]) -> bool:
+    """Whether a pattern has a possessive quantifier on more than one character."""
+    return _has_possessive_group(parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG))
+
+
+def _has_possessive_group(node: Any) -> bool:
+    if isinstance(node, parser.SubPattern):
+        node = node.data
+    if isinstance(node, tuple) and node and node[0] is kinds.POSSESSIVE_REPEAT:
+        item = node[1][2]
+        return len(item) != 1 or item[0][0] not in (kinds.IN, kinds.LITERAL, kinds.NOT_LITERAL, kinds.ANY)
+    return isinstance(node, list | tuple) and any(_has_possessive_group(part) for part in node)
+
+
 def used_patterns() -> Iterator[Used]:
     """Yield the patterns that modules compile, and those that they use without compiling them."""
     for found in pkgutil.walk_packages(agentrt.__path__, "agentrt."):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from .patterns import Used, slow_on, used_patterns
+from .patterns import Used, has_possessive_group, slow_on, used_patterns
 
 pytestmark = pytest.mark.pure
 
@@ -24,6 +24,21 @@ def test_no_pattern_backtracks() -> None:
     slow = {used.where: text for used in used_patterns() if (text := slow_on(used)) is not None}
     assert {where: text for where, text in slow.items() if where not in BOUNDED} == {}
     assert set(BOUNDED) <= set(slow), "none that is listed is fast now"
+
+
+@pytest.mark.simulated
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_no_group_is_possessive() -> None:
+    """Python before 3.11.5, as Debian 12 has it, matches such a group wrongly (python/cpython#106052)."""
+    assert [used.where for used in used_patterns() if has_possessive_group(used.pattern)] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_one"),
+    [(r"(?:ab|c)*+", True), (r"(a)?+", True), (r"x(?=(?:ab){2,3}+)", True), (r"[ab]*+\s++c?+", False)],
+)
+def test_a_possessive_group_is_found(pattern: str, is_one: bool) -> None:
+    assert has_possessive_group(re.compile(pattern)) is is_one
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ _COMMANDS = _ALONE | {
 }  # fmt: skip
 """Programs that models call as if they were tools; those in `_ALONE` make sense without arguments."""
 
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*"?'
 """A JSON string, up to the end of the text if it is not closed. Each character is examined once."""
 _SLIPS = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
 _IN_STRING = re.compile(r"\\.|[\x00-\x1f]", re.DOTALL)

@@ -83,7 +83,7 @@ def sent_ports(call: Call) -> frozenset[int]:
 
 _ANYWHERE = "localhost:x"
 """An address that is not known, maybe of this machine."""
-_CURL_URL = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*+):/{1,3})?+([^/?#]*+)")
+_CURL_URL = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*+):/{1,3})?([^/?#]*+)")
 _IP_6 = re.compile(r"\[[0-9a-fA-F]*+:[0-9a-fA-F:.%]*+\]")
 _CONNECT_TO = re.compile(r"(\[[^][]*+\]|[^:[]*+)(?::|\Z)")
 """A part of `host:port:host:port`, the value of `--connect-to`."""

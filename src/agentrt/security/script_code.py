@@ -71,8 +71,8 @@ _EVALUATES = re.compile(
     r"|load)\s*[({ ]"
 )
 _SHELL = re.compile(r"/bin/(?:ba|z|da|k)?sh\b")
-_TEXT = re.compile(r"(['\"`])((?:\\.|(?!\1|\\).)*+)\1", re.DOTALL)
-_ANY_TEXT = re.compile(r"(?s:(`)((?:\\.|[^`\\])*+)(?:`|\\?\Z))|(['\"])((?:\\.|(?!\3|\\).)*+)\3?")
+_TEXT = re.compile(r"(['\"`])((?:\\.|(?!\1|\\).)*)\1", re.DOTALL)
+_ANY_TEXT = re.compile(r"(?s:(`)((?:\\.|[^`\\])*)(?:`|\\?\Z))|(['\"])((?:\\.|(?!\3|\\).)*)\3?")
 """A text, even without its closing quote, so that the search for one does not begin again and again. Only one in
 backquotes has several lines: an apostrophe in a comment hides no text after its line.
 """

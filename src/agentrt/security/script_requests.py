@@ -34,14 +34,14 @@ _STREAM = re.compile(r"(?i)wss?:")
 _URL = re.compile(r"(?i:https?|wss?)://[^\s'\"`<>]{1,500}+")
 _HOST = re.compile(
     r"['\"`]([\w.:\[\]-]{1,100}+)['\"`]"
-    r"(?:\s*+,\s*+(?:['\"]?+([0-9]{1,5})(?![0-9])|([$@A-Za-z]\w*+)(?!\s*+(?::|=>))))?+"
+    r"(?:\s*+,\s*+(?:['\"]?+([0-9]{1,5})(?![0-9])|([$@A-Za-z]\w*+)(?!\s*+(?::|=>))))?"
 )
 """A host in quotes, maybe with a port in it, or after it."""
 _PORT_FIRST = re.compile(r"(?<![0-9.])(?<!listen\()([0-9]{1,5})\s*+,\s*+['\"`]([\w.:\[\]-]{1,100}+)['\"`]")
 _PORT_ALONE = re.compile(r"\b(?:connect|createConnection|Socket)\s*+\(\s*+([0-9]{1,5})\s*+[,)]")
-_KEY = re.compile(r"(?i)\b(?:peer)?(?:(host|hostname|addr)|port)['\"]?+\s*+(?:=>|:)\s*+(?:['\"]?+([0-9]{1,5})\b)?+")
+_KEY = re.compile(r"(?i)\b(?:peer)?(?:(host|hostname|addr)|port)['\"]?+\s*+(?:=>|:)\s*+(?:['\"]?+([0-9]{1,5})\b)?")
 _OPENS = re.compile(r"\b(?:request|connect|createConnection)\s*+\(|IO::Socket")
-_INET = re.compile(r"/inet\d?/(?:tcp|udp)/[^/\s\"]{1,20}/([\w.:-]{1,100})/([0-9]{1,5})?+")
+_INET = re.compile(r"/inet\d?/(?:tcp|udp)/[^/\s\"]{1,20}/([\w.:-]{1,100})/([0-9]{1,5})?")
 
 
 def script_ports(code: str) -> frozenset[int]:
