@@ -19,7 +19,8 @@ from agentrt.specs.content import text
 from agentrt.testing import ScriptedProvider, WireName
 from tests import samples
 
-pytestmark = pytest.mark.real
+# litellm writes an answer down where debugging is on, as a test before may have left it, and pydantic warns of its types
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")]
 
 CALL = {"id": 7, "type": "function", "function": {"name": "look", "arguments": "{}"}}
 CALLED = {"type": "function_call", "id": "fc_1", "call_id": 7, "name": 5, "arguments": "{}"}
