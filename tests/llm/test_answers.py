@@ -19,7 +19,7 @@ from agentrt.specs.content import text
 from agentrt.testing import ScriptedProvider, WireName
 from tests import samples
 
-# litellm writes an answer down where debugging is on, as a test before may have left it, and pydantic warns of its types
+# litellm writes an answer down where debugging is on, as an earlier test may have left it: pydantic warns of odd types
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")]
 
 CALL = {"id": 7, "type": "function", "function": {"name": "look", "arguments": "{}"}}
