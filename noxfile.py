@@ -173,7 +173,7 @@ def proofs(session: nox.Session) -> None:
 def reached(session: nox.Session) -> None:
     """The long tests that the changes since `.ci/proved` can reach, as many as ten minutes are enough for."""
     _install_long(session)
-    budget = ("--seconds", str(450 * CORES))  # of ten minutes, with some room
+    budget = ("--seconds", str(300 * CORES))  # of ten minutes: tests that wait take longer beside others
     files = session.run("python", "-m", "tests.reached", PROVED.read_text().strip(), *budget, silent=True)
     assert isinstance(files, str)
     if names := [line for line in files.splitlines() if line.startswith("tests/")]:
