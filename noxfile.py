@@ -16,8 +16,6 @@ nox.options.sessions = ["lint", "types", "imports", "tests"]
 nox.options.default_venv_backend = "venv"
 nox.options.reuse_existing_virtualenvs = True
 
-PROJECT = ".nox/project"
-"""The environment with the project, which sessions share: it is installed once."""
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "agentrt"
 PROVED = Path(".ci/proved")
 """Names the commit at which all long tests passed."""
@@ -34,7 +32,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", ".")
 
 
-@nox.session(venv_location=PROJECT)
+@nox.session
 def types(session: nox.Session) -> None:
     """mypy strict, and pyright; what mypy has found before is kept for the next checkout too."""
     session.install(
@@ -60,7 +58,7 @@ def imports(session: nox.Session) -> None:
     session.run("lint-imports", env={"PYTHONPATH": "src"})
 
 
-@nox.session(venv_location=PROJECT)
+@nox.session
 def tests(session: nox.Session) -> None:
     """The rings pure, simulated and real, in one process more than there are cores, since many wait for other programs.
 
@@ -110,7 +108,7 @@ def _install_console(session: nox.Session) -> None:
         _npm(session, "ci", "--no-audit", "--no-fund")
 
 
-@nox.session(venv_location=PROJECT)
+@nox.session
 def console(session: nox.Session) -> None:
     """The web console and its client: the types are those of the server, it is sound, tested, and built."""
     session.install("-e", ".[test]")
@@ -150,7 +148,7 @@ def _run_long(session: nox.Session, *arguments: str) -> None:
     session.run("pytest", "-m", "long and timed", *arguments, success_codes=FOUND)
 
 
-@nox.session(venv_location=PROJECT)
+@nox.session
 def proofs(session: nox.Session) -> None:
     """The whole long ring: kill -9, interrupts at random moments, every bit of a log, the console in a browser; and the
     laws of the other rings, with five times as many examples.
@@ -169,7 +167,7 @@ def proofs(session: nox.Session) -> None:
             session.log(f"commit {PROVED} and {SECONDS}")
 
 
-@nox.session(venv_location=PROJECT)
+@nox.session
 def reached(session: nox.Session) -> None:
     """The long tests that the changes since `.ci/proved` can reach, as many as ten minutes are enough for."""
     _install_long(session)
@@ -184,7 +182,7 @@ def _git(*words: str) -> str:
     return subprocess.run(["git", *words], check=True, capture_output=True, text=True).stdout.strip()
 
 
-@nox.session(venv_location=PROJECT)
+@nox.session
 def docs(session: nox.Session) -> None:
     """The documentation as a site, in build/site: its links are good, and it loads nothing from other hosts."""
     session.install(
@@ -198,7 +196,7 @@ MODEL_RUNTIME = "0.3.36"
 """Of llama-cpp-python, which comes as source only."""
 
 
-@nox.session(venv_location=PROJECT)
+@nox.session
 def llm(session: nox.Session) -> None:
     """Tests with a small real model; its runtime is compiled once (some minutes) and its wheel kept.
 
@@ -219,7 +217,7 @@ def llm(session: nox.Session) -> None:
     session.run("pytest", "-m", "real_model", "tests/real_model", *session.posargs)
 
 
-@nox.session(venv_location=PROJECT)
+@nox.session
 def bench(session: nox.Session) -> None:
     """Every benchmark, in short; pass `--peer COMMAND` on to compare."""
     session.install("-e", ".[test]")
