@@ -112,7 +112,7 @@ def skim(record: bytes, schema: Schema = CURRENT) -> Event:
         return decode(record, schema=schema)
     seen = _outlines.decode(record)
     if seen.type == "MessageEvent" and seen.source == "agent":
-        return decode(record)  # it may be the answer
+        return decode(record, schema=schema)  # it may be the answer
     if seen.type == "MessageEvent":
         return MessageEvent(
             seq=seen.seq,

@@ -11,7 +11,7 @@ import selectors
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from queue import Queue
 from typing import Any, Final, TypeVar
@@ -133,12 +133,3 @@ def run(main: Callable[[VirtualLoop], Coroutine[Any, Any, T]]) -> T:
         loop.network.close()
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
-
-
-def in_virtual_time(main: Callable[[], Awaitable[object]]) -> None:
-    """Run a program that does not ask for its loop."""
-
-    async def program(loop: VirtualLoop) -> None:
-        await main()
-
-    run(program)

@@ -180,7 +180,7 @@ class Dispatcher:
             self._ended(command)
 
     def _ended(self, command: Task) -> None:
-        self._running.pop(command.id, None)
+        del self._running[command.id]
         self._background.discard(command.id)
         self._cut.discard(command.id)
         if (again := self._next.pop(command.id, None)) is not None:

@@ -79,14 +79,12 @@ class Supervisor:
     async def __aexit__(self, *_: object) -> None:
         self._tasks.cancel_scope.cancel()
         try:
+            await self._tasks.__aexit__(None, None, None)
+        finally:
+            self._ended = True
             with anyio.CancelScope(shield=True):
                 while self._starting:  # each ends in its first round
                     await asyncio.wait(self._starting)
-        finally:
-            try:
-                await self._tasks.__aexit__(None, None, None)
-            finally:
-                self._ended = True
 
     def spawn(
         self,
