@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 from agentrt import LLM, Agent, Conversation, Event, Limits, Runtime, Tool, ToolType, tool
 from agentrt.context.replies import ModelReply
 from agentrt.events import ActionEvent, ChildStarted, ModelCalled, ModelCallStarted
+from agentrt.ledger import Ledger
 from agentrt.protocols import ModelRequest
 from agentrt.specs.content import plain
 from agentrt.state import State
@@ -166,13 +167,19 @@ def spent(logs: Iterable[Sequence[Event]]) -> Spending:
 
 def check_sums(family: Family) -> None:
     """Law: the ledger at the top has what the logs of the tree say, and nothing is held any more."""
-    ledger, whole = family.state.ledger, family.spent()
+    check_ledger(family.state.ledger, family.all())
+
+
+def check_ledger(ledger: Ledger, logs: Collection[Sequence[Event]]) -> int:
+    """The same law, for the logs of a tree and the ledger at its top. Return how many model calls were begun."""
+    whole = spent(logs)
     assert ledger.cost == pytest.approx(whole.cost)
     assert ledger.usage.total == whole.usage.total
     assert not ledger.reserved
     assert not any(child.open for child in ledger.children.values())
-    begun = sum(isinstance(event, ModelCallStarted) for log in family.all() for event in log)
+    begun = sum(isinstance(event, ModelCallStarted) for log in logs for event in log)
     assert ledger.commands + sum(child.steps for child in ledger.children.values()) == begun
+    return begun
 
 
 def actions(log: Iterable[Event], tool_name: str) -> list[ActionEvent]:

@@ -10,9 +10,10 @@ from agentrt import Limits
 from agentrt.events import ModelCallStarted, RunRequested
 from agentrt.state import fold
 from tests.delegating import TOP
+from tests.proofs.delegator import price
 
 from .laws import check_sums, check_work
-from .trees import FINISHED, Tree, ended, price
+from .trees import FINISHED, Tree, ended
 from .world import World, each_seed, node
 
 pytestmark = pytest.mark.simulated

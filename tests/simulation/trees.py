@@ -21,13 +21,11 @@ from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, calls, finish
 from agentrt.usage import Usage
 from tests.delegating import PRICED, TOP, steps_taken
+from tests.proofs.delegator import ANSWER, LEAVES
 from tests.proofs.evidence import check_numbering
 
-from .laws import LEAVES
 from .world import World
 
-ANSWER = 400
-"""Tokens of each answer."""
 STEPS = ("count", "count", "recount", "count")
 """What each leaf does, each with a number of its own."""
 LIVES = 3
@@ -39,11 +37,6 @@ DEEP: Mapping[str, Sequence[str]] = {TASK: ("left", "right"), "left": LEAVES[:2]
 """What each task delegates: here seven conversations."""
 FLAT: Mapping[str, Sequence[str]] = {TASK: LEAVES[:1]}
 ALONE: Mapping[str, Sequence[str]] = {}
-
-
-def price(tokens: int) -> float:
-    """What a call costs that used so many tokens, in USD."""
-    return (tokens - ANSWER) * 1e-6 + ANSWER * 1e-5
 
 
 class Tree:
