@@ -57,8 +57,7 @@ class Rings:
         for item, ring in rings:
             item.add_marker(ring)
             item.user_properties.append(("ring", ring))
-        order = {item: RINGS.index(ring) for item, ring in rings}
-        items.sort(key=order.__getitem__)
+        items[:] = [item for item, ring in sorted(rings, key=lambda one: RINGS.index(one[1]))]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:

@@ -15,10 +15,9 @@ from tests.delegating import TOP
 
 from .laws import check_sums, check_work
 from .trees import ALONE, FINISHED, FLAT, Tree, ended
-from .world import World, each_seed, node
+from .world import World, each_seed
 
 pytestmark = pytest.mark.simulated
-__all__ = ["node"]
 
 LIMITS = Limits(max_cost=20, tool_concurrency=2)
 ROUNDS = 100

@@ -13,10 +13,9 @@ from tests.proofs.evidence import check_numbering, results
 
 from .laws import check_once, check_sums
 from .trees import DEEP, FLAT, Tree
-from .world import World, each_seed, node
+from .world import World, each_seed
 
 pytestmark = pytest.mark.simulated
-__all__ = ["node"]
 
 LIMITS = Limits(max_cost=5.0, max_tokens=3_000_000, tool_concurrency=2)
 VISITS = 200

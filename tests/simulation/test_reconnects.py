@@ -22,10 +22,9 @@ from agentrt.server.connections import serve_connections
 from agentrt.testing import ScriptedLLM
 from tests.proofs.mirror import Mirror
 
-from .world import World, each_seed, node
+from .world import World, each_seed
 
 pytestmark = pytest.mark.simulated
-__all__ = ["node"]
 
 URL = "http://localhost"
 TOKEN = "a-token-that-is-long-enough-to-be-one"

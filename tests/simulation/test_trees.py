@@ -14,10 +14,9 @@ from tests.proofs.delegator import price
 
 from .laws import check_sums, check_work
 from .trees import FINISHED, Tree, ended
-from .world import World, each_seed, node
+from .world import World, each_seed
 
 pytestmark = pytest.mark.simulated
-__all__ = ["node"]
 
 WORK = 24
 """Model calls of a tree that does its work: two for the top, two for each of two below it, five for each leaf."""

@@ -9,7 +9,6 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 import anyio
-import pytest
 
 from .loop import VirtualLoop, run
 from .storage import SimulatedStorage
@@ -114,10 +113,3 @@ async def _life(world: World, life: Callable[[World], Awaitable[Any]]) -> World:
     with anyio.fail_after(LONGEST):
         await life(world)
     return world
-
-
-@pytest.fixture
-def node(request: pytest.FixtureRequest) -> str:
-    """The id of the test that runs."""
-    name: str = request.node.nodeid
-    return name
