@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import anyio
 import pytest
 
-from agentrt import LLM, Agent, Conversation, Event, Limits, Runtime, Tool, ToolType, tool
+from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Limits, Runtime, Tool, ToolType, tool
 from agentrt.context.replies import ModelReply
 from agentrt.events import ActionEvent, ChildStarted, ModelCalled, ModelCallStarted
 from agentrt.ledger import Ledger
@@ -180,6 +181,37 @@ def check_ledger(ledger: Ledger, logs: Collection[Sequence[Event]]) -> int:
     begun = sum(isinstance(event, ModelCallStarted) for log in logs for event in log)
     assert ledger.commands + sum(child.steps for child in ledger.children.values()) == begun
     return begun
+
+
+async def interferes(conversation: Conversation, chance: Random, *, cuts: bool, within: float) -> bool:
+    """What a person does `within` seconds of a run: pause it, interrupt it if it `cuts`, answer, leave, or nothing.
+    Return whether the person stays; then the conversation is at rest.
+    """
+    does = chance.choice(["pause", "leave", "leave", "nothing", "interrupt" if cuts else "pause"])
+    async with anyio.create_task_group() as tasks:
+
+        async def run() -> None:
+            await conversation.run()
+
+        tasks.start_soon(run)
+        with anyio.move_on_after(chance.uniform(0.0, within)):
+            await conversation.run()
+        match does:
+            case "pause":
+                await conversation.pause()
+            case "interrupt":
+                await conversation.interrupt()
+            case "leave":
+                tasks.cancel_scope.cancel()
+                return False
+    assert conversation.state.at_rest
+    if conversation.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
+        chosen = chance.choice(conversation.pending_confirmation).action.id
+        if chance.random() < 0.7:
+            await conversation.confirm(chosen)
+        else:
+            await conversation.reject("Not this one.", chosen)
+    return True
 
 
 def actions(log: Iterable[Event], tool_name: str) -> list[ActionEvent]:

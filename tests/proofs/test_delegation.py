@@ -249,32 +249,8 @@ class Person:
         raise AssertionError("it does not end")
 
     async def _stays(self, conversation: Conversation) -> bool:
-        does = self._chance.choice(["pause", "leave", "leave", "nothing", "interrupt" if self._cuts else "pause"])
-        async with anyio.create_task_group() as tasks:
-
-            async def run() -> None:
-                with anyio.fail_after(RUN_SECONDS):
-                    await conversation.run()
-
-            tasks.start_soon(run)
-            with anyio.move_on_after(self._chance.uniform(0.0, 0.12)):
-                await conversation.run()
-            match does:
-                case "pause":
-                    await conversation.pause()
-                case "interrupt":
-                    await conversation.interrupt()
-                case "leave":
-                    tasks.cancel_scope.cancel()
-                    return False
-        assert conversation.state.at_rest
-        if conversation.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
-            chosen = self._chance.choice(conversation.pending_confirmation).action.id
-            if self._chance.random() < 0.7:
-                await conversation.confirm(chosen)
-            else:
-                await conversation.reject("Not this one.", chosen)
-        return True
+        with anyio.fail_after(RUN_SECONDS):
+            return await delegating.interferes(conversation, self._chance, cuts=self._cuts, within=0.12)
 
     def _check(self, family: delegating.Family) -> None:
         delegating.check_sums(family)

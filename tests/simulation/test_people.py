@@ -7,8 +7,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agentrt import Conversation, ExecutionStatus, Limits, PermissionRule, Runtime
-from tests.delegating import TOP
+from agentrt import ExecutionStatus, Limits, PermissionRule, Runtime
+from tests.delegating import TOP, interferes
 from tests.proofs.evidence import check_numbering, results
 
 from .laws import check_once, check_sums
@@ -37,39 +37,12 @@ class Person:
         for _ in range(VISITS):
             async with self.tree.runtime() as runtime, await self.tree.conversation(runtime) as conversation:
                 await conversation.send_message(self.tree.task, id="the-task")
-                while await self._stays(conversation):
+                while await interferes(conversation, self._chance, cuts=self.cuts, within=0.5):
                     if self.cuts:
                         await _alone(runtime)
                     if conversation.state.status is ExecutionStatus.FINISHED:
                         return
         raise AssertionError("it does not end")
-
-    async def _stays(self, conversation: Conversation) -> bool:
-        does = self._chance.choice(["pause", "leave", "leave", "nothing", "interrupt" if self.cuts else "pause"])
-        async with anyio.create_task_group() as tasks:
-
-            async def run() -> None:
-                await conversation.run()
-
-            tasks.start_soon(run)
-            with anyio.move_on_after(self._chance.uniform(0.0, 0.5)):
-                await conversation.run()
-            match does:
-                case "pause":
-                    await conversation.pause()
-                case "interrupt":
-                    await conversation.interrupt()
-                case "leave":
-                    tasks.cancel_scope.cancel()
-                    return False
-        assert conversation.state.at_rest
-        if conversation.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
-            chosen = self._chance.choice(conversation.pending_confirmation).action.id
-            if self._chance.random() < 0.7:
-                await conversation.confirm(chosen)
-            else:
-                await conversation.reject("Not this one.", chosen)
-        return True
 
 
 async def _alone(runtime: Runtime) -> None:
