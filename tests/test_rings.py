@@ -20,8 +20,10 @@ from tests.plugins import pytest_addoption, pytest_configure
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> pytest.Pytester:
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A project of its own, whose tests are in rings."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # there are some that take a second to load
+    monkeypatch.setenv("PYTEST_PLUGINS", "pytest_asyncio.plugin,xdist.plugin")
     pytester.makeconftest(CONFIGURED.format(root=str(ROOT)))
     pytester.makepyprojecttoml((ROOT / "pyproject.toml").read_text().replace('["tests"]', '["."]'))
     return pytester

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.simulated
 
 LIMITS = Limits(max_cost=20, tool_concurrency=2)
 ROUNDS = 100
-"""Of the loop, on average, until something happens: a life without accident has 160."""
+"""Of the loop, on average, until something happens: a life without accident has 150."""
 
 
 @pytest.mark.parametrize("count", [1_100, pytest.param(30_000, marks=pytest.mark.long)])

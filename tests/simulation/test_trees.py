@@ -18,8 +18,8 @@ from .world import World, each_seed
 
 pytestmark = pytest.mark.simulated
 
-WORK = 24
-"""Model calls of a tree that does its work: two for the top, two for each of two below it, five for each leaf."""
+WORK = 22
+"""Model calls of a tree that does its work: two for the top, two for each of two below it, four for each leaf."""
 
 
 @pytest.mark.parametrize("count", [30, pytest.param(1_000, marks=pytest.mark.long)])

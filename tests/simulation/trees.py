@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import anyio
 from msgspec.structs import replace
 
-from agentrt import Agent, Conversation, Event, ExecutionStatus, Limits, Runtime, State, Tool, ToolType, tool
+from agentrt import Agent, Conversation, Event, ExecutionStatus, Limits, Runtime, State, Tool, tool
 from agentrt.context.budget import estimated_tokens
 from agentrt.context.replies import ModelReply
 from agentrt.errors import ConversationMissing
@@ -26,7 +27,7 @@ from tests.proofs.evidence import check_numbering
 
 from .world import World
 
-STEPS = ("count", "count", "recount", "count")
+STEPS = ("count", "recount", "count")
 """What each leaf does, each with a number of its own."""
 LIVES = 3
 """Times at most that it crashes."""
@@ -64,7 +65,8 @@ class Tree:
 
     def runtime(self) -> Runtime:
         """A runtime in the process that lives now."""
-        return Runtime(self._world.storage, tools=self._tools(), client=self._model(), home=self._directory)
+        _now.set(self)
+        return Runtime(self._world.storage, tools=(count, recount), client=self._model(), home=self._directory)
 
     async def conversation(self, runtime: Runtime) -> Conversation:
         """The top, which is begun if it is not there."""
@@ -107,22 +109,8 @@ class Tree:
             found |= await self.logs(child_id)
         return found
 
-    def _tools(self) -> tuple[ToolType, ToolType]:
-        """`count` must not run twice, `recount` may; both have an effect outside of the process."""
-
-        @tool
-        async def count(number: str) -> str:
-            """Count a number."""
-            return await self._count(number)
-
-        @tool(on_crash=OnCrash.RETRY)
-        async def recount(number: str) -> str:
-            """Count a number, again if need be."""
-            return await self._count(number)
-
-        return count, recount
-
-    async def _count(self, number: str) -> str:
+    async def count(self, number: str) -> str:
+        """Count a number, at some time."""
         await anyio.sleep(self._world.chance.choice((0.0, 0.001, 0.05)))
         if self._world.alive:
             self.counted[number] += 1
@@ -158,3 +146,19 @@ def ended(state: State) -> str:
 
 
 FINISHED = ExecutionStatus.FINISHED.value
+
+
+_now: ContextVar[Tree] = ContextVar("tree")
+"""The tree whose life this is."""
+
+
+@tool
+async def count(number: str) -> str:
+    """Count a number."""  # which must not happen twice: it has an effect outside of the process
+    return await _now.get().count(number)
+
+
+@tool(on_crash=OnCrash.RETRY)
+async def recount(number: str) -> str:
+    """Count a number, again if need be."""
+    return await _now.get().count(number)
