@@ -125,7 +125,7 @@ def definition(name: str, on_crash: OnCrash = OnCrash.ASK, *, holds_resource: bo
     """A tool without parameters, which declares what the built-in one of its name does."""
     schema = msgspec.Raw(b'{"type":"object","properties":{},"required":[]}')
     made = ToolDefinition(name=name, description=f"The {name}.", parameters=schema)
-    declared = next((kind.definition for kind in BUILT_IN if kind.name == name), made)
+    declared = BUILT_IN[name].definition if name in BUILT_IN else made
     own = {"description": made.description, "parameters": schema, "labels": (), "annotations": made.annotations}
     return replace(declared, on_crash=on_crash, holds_resource=holds_resource, **own)
 

@@ -172,7 +172,7 @@ class Runtime:
         owner = above.created.owner if above is not None and above.created is not None else owner
         told = hide_in(await self._resolved(sound_agent(agent), place, tools, owner, above), secrets)
         agent = await pinned(told.agent, place.path)
-        name, parts = conversation_id or new_id(), self._parts(agent, place, tools, secrets)
+        name, parts = conversation_id or new_id(), await self._parts(agent, place, tools, secrets)
         check_rules(agent, parts.tools.definitions)
         if secrets.mask.text(place.path) != place.path:
             raise ConfigurationError("a secret is a part of the workspace's path: what lies there could not be named")
@@ -210,7 +210,7 @@ class Runtime:
             if not secrets.used:
                 self._restore(secrets, state, conversation_id)
             added = remembered(rules, (*state.spec.rules, *state.ledger.rules, *state.ledger.withdrawn))
-            parts = self._parts(state.spec, place, tools, secrets)
+            parts = await self._parts(state.spec, place, tools, secrets)
             if state.ledger.goal is not None and (judge := state.ledger.goal.set.judge) is not None:
                 self.hide_keys(secrets, judge)
             return ConversationGroup(journal, state, parts, place, more=added)
@@ -292,7 +292,7 @@ class Runtime:
             if agent is not None:
                 told = hide_in(await self._resolved(sound_agent(agent), place, tools, state.created.owner), secrets)
                 agent = await pinned(told.agent, place.path)
-                offered = self._parts(agent, place, tools, secrets).tools.definitions
+                offered = (await self._parts(agent, place, tools, secrets)).tools.definitions
                 check_rules(agent, offered)
                 prompt_event = prompt_of(offered, (told.prompt, told.dynamic))
                 texts = await kept(told, keeping(journal, secrets), prompt_event.id)
@@ -322,8 +322,11 @@ class Runtime:
         if state is not None:
             self.consolidations.begin(state, secrets)
 
-    def _parts(self, agent: Agent, workspace: Workspace, tools: Sequence[ToolType], secrets: SecretRegistry) -> Parts:
+    async def _parts(
+        self, agent: Agent, workspace: Workspace, tools: Sequence[ToolType], secrets: SecretRegistry
+    ) -> Parts:
         self.check(agent)
+        await self._known.load(agent)
         for llm in agent.models:
             self.hide_keys(secrets, llm)
         secrets.seed((*self._hidden, *(self._cipher.spellings() if self._cipher else ())))
@@ -356,9 +359,7 @@ class Runtime:
         owner: str | None,
         above: State | None = None,
     ) -> Resolved:
-        types = self._known.with_types(tools).values()
-        deepest = may_not_delegate(agent, above)
-        known = {kind.name: kind.definition for kind in types if not (deepest and kind.delegates)}
+        known = self._known.definitions(tools, delegating=not may_not_delegate(agent, above))
         return await self._resolve(agent, place, known, owner)
 
     def _own(self) -> Own:
@@ -367,7 +368,7 @@ class Runtime:
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
         """The tools that an agent may name, as a model sees them. Call this in a thread: it builds their schemas."""
-        return tuple(kind.definition for kind in self._known.types.values())
+        return tuple(self._known.definitions().values())
 
     def check(self, agent: Agent) -> None:
         """Check that all names in an agent are known here. Raises `ConfigurationError` if one is not."""

@@ -14,7 +14,7 @@ from agentrt.tools import BUILT_IN
 
 pytestmark = pytest.mark.pure
 
-TOOLS = tuple(kind.definition for kind in BUILT_IN)
+TOOLS = tuple(kind.definition for kind in BUILT_IN.values())
 
 
 def tool(name: str, schema: Any) -> ToolDefinition:

@@ -23,7 +23,7 @@ from tests.timing import within
 
 pytestmark = pytest.mark.pure
 
-TOOLS = tuple(kind.definition for kind in BUILT_IN)
+TOOLS = tuple(kind.definition for kind in BUILT_IN.values())
 
 
 def calls(said: str, *, cut: bool = False) -> list[tuple[str, Any]]:

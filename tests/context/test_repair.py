@@ -18,7 +18,7 @@ from tests.timing import within
 
 pytestmark = pytest.mark.pure
 
-TOOLS = tuple(kind.definition for kind in BUILT_IN)
+TOOLS = tuple(kind.definition for kind in BUILT_IN.values())
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

@@ -104,7 +104,7 @@ async def test_a_broken_reply_is_replayed(tmp_path: Path, reply: ModelReply) -> 
 
 
 async def test_calls_in_text_are_replayed(tmp_path: Path) -> None:
-    definitions = (greet.definition, *(kind.definition for kind in BUILT_IN))
+    definitions = (greet.definition, *(kind.definition for kind in BUILT_IN.values()))
 
     def spoken(text: str) -> ModelReply:
         parsed = parse(text, definitions)

@@ -34,7 +34,7 @@ def cases(name: str) -> list[Case]:
     return [msgspec.json.decode(line, type=Case) for line in (_HERE / name).read_bytes().splitlines()]
 
 
-_BUILT_IN = Tools([Tool(kind.name) for kind in BUILT_IN], {kind.name: kind for kind in BUILT_IN}, SCENE.workspace)
+_BUILT_IN = Tools(list(map(Tool, BUILT_IN)), BUILT_IN, SCENE.workspace)
 
 
 def rate_action(action: ActionEvent, scene: Scene) -> Rating:

@@ -21,7 +21,7 @@ from agentrt.tools import BUILT_IN
 pytestmark = pytest.mark.pure
 
 TOOLS = Path(__file__).parents[2] / "docs/tools.md"
-OFFERED = {kind.name: kind.definition for kind in BUILT_IN}
+OFFERED = {name: kind.definition for name, kind in BUILT_IN.items()}
 
 
 @pytest.mark.parametrize(

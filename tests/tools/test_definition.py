@@ -154,7 +154,7 @@ def test_settings_reach_the_definition() -> None:
     assert weather.definition.on_crash is OnCrash.ASK
 
 
-@pytest.mark.parametrize("kind", BUILT_IN, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", BUILT_IN.values(), ids=lambda kind: kind.name)
 def test_every_built_in_tool_can_be_offered(kind: ToolType) -> None:
     schema = parameters(kind)
     assert schema["type"] == "object"

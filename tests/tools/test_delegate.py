@@ -20,7 +20,7 @@ pytestmark = pytest.mark.simulated
 
 
 def tools(workspace: Path) -> Tools:
-    return Tools([Tool("delegate")], {kind.name: kind for kind in BUILT_IN}, LocalWorkspace(str(workspace)))
+    return Tools([Tool("delegate")], BUILT_IN, LocalWorkspace(str(workspace)))
 
 
 class Vague(msgspec.Struct):

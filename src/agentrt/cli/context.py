@@ -64,7 +64,7 @@ class Place(msgspec.Struct, frozen=True):
 
 def known_tools() -> Mapping[str, ToolDefinition]:
     """Return the tools that every agent may name."""
-    return {kind.name: kind.definition for kind in BUILT_IN}
+    return {name: kind.definition for name, kind in BUILT_IN.items()}
 
 
 @click.group(invoke_without_command=True)

@@ -10,7 +10,7 @@ from ..specs import PermissionRule
 from ..specs.rules import Verdict
 from ..tools import BUILT_IN, ToolType
 
-SHELL = next(tool.name for tool in BUILT_IN if tool.shell)
+SHELL = next(name for name, kind in BUILT_IN.items() if kind.shell)
 """The tool that a pattern without a tool applies to."""
 
 _TOOL = re.compile(r"[\w*?-]+")
@@ -23,7 +23,8 @@ def rule_for(verdict: Verdict, tool: str, pattern: str = "*", own: Sequence[Tool
     The pattern applies to the argument that says what the tool does, if it has one; `own` are tools that are not built
     in.
     """
-    same = next((kind.definition.same for kind in (*BUILT_IN, *own) if kind.name == tool), None)
+    kind = BUILT_IN.get(tool) or next((kind for kind in own if kind.name == tool), None)
+    same = None if kind is None else kind.definition.same
     return PermissionRule(verdict, tool, pattern, "" if pattern == "*" or same is None else same.argument)
 
 
@@ -32,7 +33,7 @@ def rule_from(verdict: Verdict, written: str, own: Sequence[ToolType] = (), *, s
 
     With `servers`, unknown names are allowed: tools of MCP servers are not known yet.
     """
-    names = [kind.name for kind in (*BUILT_IN, *own)]
+    names = [*BUILT_IN, *(kind.name for kind in own)]
     if written in names:
         return rule_for(verdict, written)
     tool, colon, pattern = written.partition(":")

@@ -89,7 +89,7 @@ def add(place: _Place, verdict: Verdict, tool: str, pattern: str) -> None:
     if not tool.strip() or not pattern.strip():
         raise click.UsageError("a rule needs a tool, and a pattern that is not empty: '*' is any")
     rule = rule_for(verdict, tool, pattern)
-    if not any(fnmatchcase(known.name, tool) for known in BUILT_IN):
+    if not any(fnmatchcase(known, tool) for known in BUILT_IN):
         click.echo(f"note: {clean(tool)!r} is no built-in tool", err=True)
     _print(place.change(add=[rule]), "")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..client import RemoteEnd
 from ..context.titles import Naming
 from ..decisions.agents import with_tools
 from ..errors import ConfigurationError
@@ -61,6 +60,8 @@ def end_of(
         for field, why in _NOT_REMOTE.items():
             if given[field] is not None:
                 raise ConfigurationError(f"a remote conversation takes no {field}: {why}")
+        from ..client import RemoteEnd  # needed by few
+
         return RemoteEnd(workspace, agent, name, secrets, naming)
     if runtime is None:
         own = Runtime(store, client=client)

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import anyio
 import msgspec
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from ..context.judging import CriticResult
 from ..context.messages import Message, to_messages
@@ -38,7 +37,8 @@ if TYPE_CHECKING:
 TIMEOUT = 300.0
 """Seconds before a request times out."""
 
-TRIES = 3
+WAITS = (1.0, 2.0)
+"""Seconds between the tries of a request."""
 
 ISSUE_THRESHOLD = 0.75
 """Minimum probability of an issue that is reported to the agent and sends it back."""
@@ -67,8 +67,8 @@ class APIBasedCritic:
     An issue of the agent's behaviour with at least `issue_threshold` probability also sends it back. `labels` name the
     classifier's probabilities in order. The conversation is sent as messages, to which the server applies the model's
     template, or, for a server that takes only text, as the output of `render`; each image becomes a word. A request
-    with a temporary failure is made up to `TRIES` times. Raises `ConfigurationError` without a URL, a key, or a label
-    `success`.
+    with a temporary failure is made again after each of `WAITS`. Raises `ConfigurationError` without a URL, a key, or
+    a label `success`.
     """
 
     def __init__(
@@ -104,14 +104,17 @@ class APIBasedCritic:
         messages = to_messages(events)
         body: dict[str, Any] = {"model": self._model}
         body |= {"input": self._render(messages)} if self._render else {"messages": [_wire(m) for m in messages]}
-        retrying = AsyncRetrying(
-            sleep=self._sleep,
-            stop=stop_after_attempt(TRIES),
-            wait=wait_exponential(multiplier=1, min=1, max=8),
-            retry=retry_if_exception(lambda error: isinstance(error, ModelError) and error.retryable),
-            reraise=True,
-        )
-        return self._result(self._probabilities(await retrying(self._post, msgspec.json.encode(body))))
+        return self._result(self._probabilities(await self._answered(msgspec.json.encode(body))))
+
+    async def _answered(self, body: bytes) -> bytes:
+        for wait in WAITS:
+            try:
+                return await self._post(body)
+            except ModelError as error:
+                if not error.retryable:
+                    raise
+            await self._sleep(wait)
+        return await self._post(body)
 
     async def _post(self, body: bytes) -> bytes:
         import aiohttp  # heavy

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import anyio.to_thread
 
 from ..actors.analyzers import ANALYZERS, MODEL
 from ..critics import CRITICS
 from ..decisions.agents import check_names
 from ..hooks import HookFunction
 from ..protocols import Condenser, Critic, SecurityAnalyzer
-from ..specs import Agent, Tool, Workspace
+from ..specs import Agent, Tool, ToolDefinition, Workspace
 from ..specs.built_in_agents import BUILT_IN_AGENTS
 from ..specs.given import functions
 from ..specs.quota import Quota
 from ..specs.tool import ALWAYS
-from ..tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, delegate, finish, structured, task
+from ..tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, structured
+from ..tools.built_in import DELEGATING
 from ..tools.client import client_tool
 from ..tools.delegate import to_agents
 
@@ -35,7 +39,7 @@ class Implementations:
         condensers: Mapping[str, Callable[[], Condenser]] = {},
     ) -> None:
         made = "a function that makes one"
-        self.types = {kind.name: kind for kind in (*BUILT_IN, *as_tool_types(tools))}
+        self._own = {kind.name: kind for kind in as_tool_types(tools)}
         self.analyzers = {**ANALYZERS, **functions(analyzers, "Runtime", "analyzers", made)}
         self.hooks = functions(hooks, "Runtime", "hooks")
         self.critics = {**CRITICS, **functions(critics, "Runtime", "critics", made)}
@@ -52,20 +56,55 @@ class Implementations:
         known = {"analyzers": self.analyzers, "hooks": self.hooks}
         check_names(agent, **known, critics=self.critics, condensers=self.condensers)
 
-    def with_types(self, more: Sequence[ToolType]) -> dict[str, ToolType]:
-        """Return the tools, with those that one conversation brings."""
-        return self.types | {kind.name: kind for kind in more}
+    def types(self, more: Sequence[ToolType] = ()) -> Mapping[str, ToolType]:
+        """Return the tools, with those that one conversation brings. Looking a built-in one up may import it."""
+        return ChainMap({kind.name: kind for kind in more}, self._own, cast(dict[str, ToolType], BUILT_IN))
+
+    def definitions(self, more: Sequence[ToolType] = (), *, delegating: bool = True) -> Mapping[str, ToolDefinition]:
+        """Return the definitions of the tools; with `delegating` false, without those that delegate.
+
+        Look them up in a thread: that may import tools, and builds their schemas.
+        """
+        own = {**self._own, **{kind.name: kind for kind in more}}
+        hidden = () if delegating else {name for name in (*own, *DELEGATING) if name not in own or own[name].delegates}
+        return Definitions(self.types(more), frozenset(hidden))
+
+    async def load(self, agent: Agent) -> None:
+        """Import the built-in tools of an agent, off the event loop."""
+        if missing := BUILT_IN.unloaded((*(spec.name for spec in agent.tools), *ALWAYS)):
+            await anyio.to_thread.run_sync(BUILT_IN.load, missing)
 
     def tools_of(self, agent: Agent, workspace: Workspace, more: Sequence[ToolType], quota: Quota) -> Tools:
         """Return the tools of an agent in a workspace. Raise `ToolMissing`."""
-        types = self.with_types(more)
+        types, brought = self.types(more), {spec.name: client_tool(spec) for spec in agent.client_tools}
+        named = {spec.name: spec for spec in (*agent.tools, *map(Tool, brought), *map(Tool, ALWAYS))}
+        special: dict[str, ToolType] = {}
         if agent.output is not None:
-            types[finish.name] = structured(types[finish.name], agent.output)
-        if agent.agents:
-            types[delegate.name] = to_agents(types[delegate.name], agent.agents)
-        types[task.name] = to_agents(types[task.name], {**BUILT_IN_AGENTS, **agent.agents})
-        for spec in agent.client_tools:
-            types[spec.name] = client_tool(spec)
-        given = (*agent.tools, *(Tool(spec.name) for spec in agent.client_tools), *map(Tool, ALWAYS))
-        names = {spec.name: spec for spec in given}
-        return Tools(map(quota.of, names.values()), types, workspace, rated=MODEL in agent.analyzers)
+            special["finish"] = structured(types["finish"], agent.output)
+        if agent.agents and "delegate" in named:
+            special["delegate"] = to_agents(types["delegate"], agent.agents)
+        if "task" in named:
+            special["task"] = to_agents(types["task"], {**BUILT_IN_AGENTS, **agent.agents})
+        known = ChainMap[str, ToolType](special | brought, cast(dict[str, ToolType], types))
+        return Tools(map(quota.of, named.values()), known, workspace, rated=MODEL in agent.analyzers)
+
+
+class Definitions(Mapping[str, ToolDefinition]):
+    """The definitions of some tools, without those that are hidden. Each is made when it is looked up."""
+
+    def __init__(self, types: Mapping[str, ToolType], hidden: frozenset[str]) -> None:
+        self._types, self._hidden = types, hidden
+
+    def __getitem__(self, name: str) -> ToolDefinition:
+        if name in self._hidden:
+            raise KeyError(name)
+        return self._types[name].definition
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._types if name not in self._hidden)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._types and name not in self._hidden

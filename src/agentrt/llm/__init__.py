@@ -1,13 +1,18 @@
 """Model calls, directly or through litellm. Limits, retries and routes are `ModelClient`s that wrap another one."""
 
+from typing import TYPE_CHECKING
+
+from ..lazy import lazily
 from .limits import LimitedClient, ProviderLimits
-from .litellm_client import LiteLLMClient
 from .models_client import ModelsClient
 from .pacing import PacedClient
 from .retrying import RetryingClient
 from .routing import RoutedClient
 from .thinking import ThinkingClient
-from .wire_client import WireClient
+
+if TYPE_CHECKING:
+    from .litellm_client import LiteLLMClient
+    from .wire_client import WireClient
 
 __all__ = [
     "LimitedClient",
@@ -20,3 +25,5 @@ __all__ = [
     "ThinkingClient",
     "WireClient",
 ]
+
+__getattr__ = lazily(__name__, {"LiteLLMClient": "litellm_client", "WireClient": "wire_client"})

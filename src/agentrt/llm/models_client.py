@@ -4,64 +4,87 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from ..context.replies import ModelReply
+from ..loading import load
 from ..protocols import ModelRequest, Watch
 from ..specs import LLM, AnyLLM, Capabilities
 from ..specs.llm import members
 from .known_models import KnownModel, known_models, matching
-from .litellm_client import LiteLLMClient
 from .providers import way
-from .wire_client import WireClient
+
+if TYPE_CHECKING:
+    from .litellm_client import LiteLLMClient
+    from .wire_client import WireClient
 
 
 class ModelsClient:
-    """A `ModelClient` for every model. Keys come from `environment` (None: the process's)."""
+    """A `ModelClient` for every model. Keys come from `environment` (None: the process's).
+
+    The two clients are imported when a model needs them, off the event loop.
+    """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = os.environ if environment is None else environment
-        self._wire, self._litellm = WireClient(environment), LiteLLMClient(environment)
+        self._wire: WireClient | None = None
+        self._litellm: LiteLLMClient | None = None
         self._table: tuple[KnownModel, ...] = ()
 
     async def load(self) -> None:
         """Import what most calls need, off the event loop."""
-        await self._wire.load()
+        await (await self._direct()).load()
 
     async def prepare(self, llm: AnyLLM) -> None:
         """Load what the calls of these models need. Raises `ConfigurationError` if none can work."""
         for one in members(llm):
-            await self._of(one).prepare(one)
+            await (await self._of(one)).prepare(one)
 
     async def look(self, llm: LLM) -> None:
         """Load what `known` needs for a model, even if no call can work."""
-        await self._of(llm).load()
+        await (await self._of(llm)).load()
 
     async def models(self, query: str) -> Sequence[KnownModel]:
         """Return the known models whose names contain all words of a query; providers with a key come first."""
         if not self._table:
-            catalogue = await self._wire.catalogue()
+            catalogue = await (await self._direct()).catalogue()
             self._table = await anyio.to_thread.run_sync(lambda: known_models(catalogue.whole()))
         keyed = {one.provider for one in self._table if self._environment.get(f"{one.provider.upper()}_API_KEY")}
         return matching(self._table, query, keyed)
 
     def known(self, llm: LLM) -> Capabilities:
         """Return what is known of a model; it must be prepared."""
-        return self._of(llm).known(llm)
+        client = self._wire if way(llm) == "wire" else self._litellm
+        assert client is not None, "it was not prepared"
+        return client.known(llm)
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """Call the model once. Raises the errors of the client that calls it."""
-        if request.speech is not None:
-            return await self._litellm.complete(request, watch)
-        return await self._of(request.one).complete(request, watch)
+        client = await self._of(request.one) if request.speech is None else await self._through_litellm()
+        return await client.complete(request, watch)
 
     async def aclose(self) -> None:
         """Close all connections."""
         try:
-            await self._wire.aclose()
+            if self._wire is not None:
+                await self._wire.aclose()
         finally:
-            await self._litellm.aclose()
+            if self._litellm is not None:
+                await self._litellm.aclose()
 
-    def _of(self, llm: LLM) -> WireClient | LiteLLMClient:
-        return self._wire if way(llm) == "wire" else self._litellm
+    async def _of(self, llm: LLM) -> WireClient | LiteLLMClient:
+        return await self._direct() if way(llm) == "wire" else await self._through_litellm()
+
+    async def _direct(self) -> WireClient:
+        if self._wire is None:
+            module = await load("agentrt.llm.wire_client")
+            self._wire = self._wire or module.WireClient(self._environment)
+        return self._wire
+
+    async def _through_litellm(self) -> LiteLLMClient:
+        if self._litellm is None:
+            module = await load("agentrt.llm.litellm_client")
+            self._litellm = self._litellm or module.LiteLLMClient(self._environment)
+        return self._litellm

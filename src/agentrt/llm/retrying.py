@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from itertools import count
+
 import anyio
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from ..context.replies import ModelReply
 from ..errors import ModelError
@@ -27,47 +29,32 @@ class RetryingClient(Around):
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """Return the reply. Raises the `ModelError` of the last try."""
         llm = request.one
-
-        async def failed(state: RetryCallState) -> None:
-            error = state.outcome.exception() if state.outcome else None
-            assert isinstance(error, ModelError)
-            wait = state.upcoming_sleep
-            detail = str(error)
-            await watch.failed(FailedTry(state.attempt_number, llm.model, llm.model, error.code, detail, wait))
-
-        retrying = AsyncRetrying(
-            sleep=self._sleep,
-            stop=stop_after_attempt(llm.num_retries + 1),
-            wait=lambda state: _wait(state, llm),
-            retry=retry_if_exception(lambda error: _may_pass(error, llm)),
-            before_sleep=failed,
-            reraise=True,
-        )
-        try:
-            return await retrying(self._inner.complete, request, watch)
-        except ModelError as error:
-            if error.retryable and _asks_too_long(error, llm):
-                asked = f"it asks to wait {error.retry_after:g} s, and LLM.retry_max_wait is {llm.retry_max_wait:g} s"
-                error.args = (f"{error}: {asked}",)
-            raise
-
-
-def _may_pass(error: BaseException, llm: LLM) -> bool:
-    """Return whether a failure may pass within the maximum wait."""
-    return isinstance(error, ModelError) and error.retryable and not _asks_too_long(error, llm)
+        for tried in count(1):
+            try:
+                return await self._inner.complete(request, watch)
+            except ModelError as error:
+                if error.retryable and _asks_too_long(error, llm):
+                    asked, longest = f"it asks to wait {error.retry_after:g} s", f"{llm.retry_max_wait:g} s"
+                    error.args = (f"{error}: {asked}, and LLM.retry_max_wait is {longest}",)
+                    raise
+                if not error.retryable or tried > llm.num_retries:
+                    raise
+                failed = FailedTry(tried, llm.model, llm.model, error.code, str(error), _wait(error, tried, llm))
+            await watch.failed(failed)
+            await self._sleep(failed.wait)
+        raise AssertionError("never")
 
 
 def _asks_too_long(error: ModelError, llm: LLM) -> bool:
     return error.retry_after is not None and error.retry_after > llm.retry_max_wait
 
 
-def _wait(state: RetryCallState, llm: LLM) -> float:
+def _wait(error: ModelError, tried: int, llm: LLM) -> float:
     """Return the seconds until the next try: the provider's request, or else a random wait.
 
     The random wait is at least the shortest wait. Its upper bound doubles with each try, up to the longest wait.
     """
-    error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, ModelError) and error.retry_after is not None:
+    if error.retry_after is not None:
         return error.retry_after
-    shortest = llm.retry_min_wait
-    return wait_random_exponential(multiplier=2 * shortest, min=shortest, max=llm.retry_max_wait)(state)
+    highest = min(llm.retry_min_wait * 2**tried, llm.retry_max_wait)
+    return random.uniform(llm.retry_min_wait, max(llm.retry_min_wait, highest))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import ChainMap
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, cast
@@ -84,7 +85,8 @@ def tools_of(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> t
 
     Tools that exist here keep their definition, their check of arguments and their resources.
     """
-    known = {kind.name: kind for kind in (*BUILT_IN, *tools)}
+    own = {kind.name: kind for kind in tools}
+    known = ChainMap(own, cast(dict[str, ToolType], BUILT_IN))
     specs = (spec for agent in recording.agents for spec in agent.tools)
     names = dict.fromkeys([*(spec.name for spec in specs), *ALWAYS])
     found: list[ToolType] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -35,9 +35,9 @@ def hooks_of(given: object, root: str = "") -> tuple[Hook, ...]:
     return tuple(msgspec.structs.replace(hook, root=root) for hook in hooks_from_json(given))
 
 
-def meant(hooks: Iterable[Hook], tools: Iterable[ToolDefinition]) -> tuple[Hook, ...]:
+def meant(hooks: Collection[Hook], tools: Iterable[ToolDefinition]) -> tuple[Hook, ...]:
     """Return the hooks; those that name tools as Claude Code does ("Bash", "Edit|Write") match our tools."""
-    known = list(tools)
+    known = list(tools) if hooks else []  # looking at them may import them
     return tuple(_meant(hook, known) for hook in hooks)
 
 

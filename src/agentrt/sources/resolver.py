@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from ..context.prompt import family
 from ..context.resolving import Profiles, Resolved, joined, resolved
 from ..errors import ConfigurationError
 from ..specs import Agent, ToolDefinition, Workspace
-from ..specs.context import AgentContext, ContextProblem, Offer, PluginSource
+from ..specs.context import AgentContext, ContextProblem, Gathered, Offer, PluginSource
 from ..state import State
 from ..storing import Shelf
 from .consents import agreed_to
@@ -64,10 +64,7 @@ class Resolver:
             found = replace(found, memory=tuple(told))
         found = await anyio.to_thread.run_sync(offering, found, workspace.path)
         agreed = await agreed_to(self._shelf, found.offers)
-        found = replace(found, offers=tuple(_meant(offer, tools) for offer in found.offers))
-        return await anyio.to_thread.run_sync(
-            partial(resolved, agent, context, found, agreed, partial(tool_named, tools), self._profile)
-        )
+        return await anyio.to_thread.run_sync(self._told, agent, context, found, agreed, tools)
 
     async def with_plugin(self, state: State, source: PluginSource, tools: Mapping[str, ToolDefinition]) -> Resolved:
         """Return what a conversation is told with one more plugin; what it was told before stays.
@@ -83,9 +80,19 @@ class Resolver:
         if not found.plugins:
             raise ConfigurationError(found.problems[-1].what if found.problems else f"{directory} is no plugin")
         agreed = await agreed_to(self._shelf, found.offers)
+        return joined(state, await anyio.to_thread.run_sync(self._told, state.spec, alone, found, agreed, tools))
+
+    def _told(
+        self,
+        agent: Agent,
+        context: AgentContext,
+        found: Gathered,
+        agreed: Collection[str],
+        tools: Mapping[str, ToolDefinition],
+    ) -> Resolved:
+        """For a thread: looking a tool up may import it."""
         found = replace(found, offers=tuple(_meant(offer, tools) for offer in found.offers))
-        told = resolved(state.spec, alone, found, agreed, partial(tool_named, tools), self._profile)
-        return joined(state, told)
+        return resolved(agent, context, found, agreed, partial(tool_named, tools), self._profile)
 
     async def _fetched(self, sources: Sequence[PluginSource], workspace: Workspace, problems: Problems) -> list[Path]:
         directories: list[Path] = []

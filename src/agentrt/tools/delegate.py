@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
@@ -94,7 +95,13 @@ task = ToolType(
 
 def to_agents(kind: ToolType, agents: Mapping[str, Agent]) -> ToolType:
     """Return a delegating tool whose description lists the agents that the model may name."""
-    return dataclasses.replace(kind, description="\n".join((f"{kind.description} The agents are:", *_listed(agents))))
+    return _described(kind, "\n".join((f"{kind.description} The agents are:", *_listed(agents))))
+
+
+@lru_cache(64)
+def _described(kind: ToolType, description: str) -> ToolType:
+    """Return a tool with another description: the same one again, since a tool's schema takes a while to build."""
+    return dataclasses.replace(kind, description=description)
 
 
 def _listed(agents: Mapping[str, Agent]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from agentrt.secrets import HIDDEN, SecretRegistry
 from agentrt.specs import ImageContent, LocalWorkspace, OnCrash
 from agentrt.specs.content import plain
 from agentrt.specs.effects import Effects
-from agentrt.tools import read_document
+from agentrt.tools.documents import read_document
 from agentrt.tools.documents.read_document import MAX_SHOWN, ReadDocumentAction, ReadDocumentObservation
 from agentrt.tools.files import file_editor, read_file
 from agentrt.tools.files.file_editor import FileEditorAction

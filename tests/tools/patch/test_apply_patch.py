@@ -19,7 +19,7 @@ from agentrt.errors import ToolError
 from agentrt.protocols import Files
 from agentrt.specs import FileText, LocalWorkspace
 from agentrt.specs.content import plain
-from agentrt.tools import apply_patch
+from agentrt.tools.patch import apply_patch
 from agentrt.tools.patch.apply_patch import ApplyPatchAction, ApplyPatchObservation, commit, plan
 from agentrt.tools.patch.envelope import parsed
 from agentrt.workspaces.reached import ReachedFiles

@@ -12,7 +12,7 @@ import pytest
 
 from agentrt.errors import ToolError
 from agentrt.specs.content import plain
-from agentrt.tools import glob
+from agentrt.tools.search import glob
 
 from ..context import FakeContext
 

@@ -14,7 +14,7 @@ from agentrt.errors import ToolError
 from agentrt.secrets import SecretRegistry
 from agentrt.specs import DockerWorkspace
 from agentrt.specs.content import plain
-from agentrt.tools import grep
+from agentrt.tools.search import grep
 from agentrt.tools.search.grep import GrepObservation
 from agentrt.tools.search.long_lines import WIDTH
 

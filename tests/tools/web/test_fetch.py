@@ -21,7 +21,7 @@ from agentrt.secrets import SecretRegistry
 from agentrt.specs import ImageContent, Tool
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, say
-from agentrt.tools import fetch
+from agentrt.tools.web import fetch
 from agentrt.tools.web.fetch import MAX_SHOWN, Fetch, FetchAction, FetchObservation
 from tests.clock import Time
 from tests.documents.making import FILES

@@ -22,7 +22,7 @@ from agentrt.secrets import SecretRegistry
 from agentrt.specs import Tool
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, say
-from agentrt.tools import web_search
+from agentrt.tools.web import web_search
 from agentrt.tools.web.engines import APIS, Found, Query
 from agentrt.tools.web.web_search import WebSearch, WebSearchAction, WebSearchObservation
 from tests.network.serving import Asked, Handler, page, pages, serving
