@@ -1,0 +1,38 @@
+"""What users' acts cost, in figures that do not depend on the speed of the machine, stays within budgets."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+pytestmark = pytest.mark.real
+
+BUDGETS = Path(__file__).parent / "costs.json"
+SLACK = 1.01
+"""Of calls and bytes: a read may be cut in two, and a time has more or fewer digits."""
+BETTER = 0.97
+"""A figure this much below its budget is to become the budget."""
+RAISED = "the commit that raises a budget in tests/costs.json says why"
+LOWER = "python -m tests.costs > tests/costs.json"
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the budgets are those of Python 3.11")
+def test_no_act_costs_more_than_its_budget() -> None:
+    budgets: dict[str, dict[str, int]] = msgspec.json.decode(BUDGETS.read_bytes())
+    said = subprocess.check_output([sys.executable, "-m", "tests.costs"], cwd=BUDGETS.parent.parent)
+    costs: dict[str, dict[str, int]] = msgspec.json.decode(said)
+    assert costs.keys() == budgets.keys()
+    above, below = dict[str, str](), dict[str, str]()
+    for act, budget in budgets.items():
+        for what, most in budget.items():
+            cost, told = costs[act].get(what, 0), f"{costs[act].get(what, 0)} instead of {most}"
+            if cost > most * (SLACK if what in ("calls", "bytes") else 1):
+                above[f"{what} of {act}"] = told
+            elif cost < most * BETTER:
+                below[f"{what} of {act}"] = told
+    assert not above, RAISED
+    assert not below, LOWER
