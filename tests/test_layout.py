@@ -42,6 +42,7 @@ def test_every_module_says_what_it_owns() -> None:
     assert [str(path) for path in MODULES if not path.read_text().startswith('"""')] == []
 
 
+@pytest.mark.simulated
 def test_what_is_public_is_what_all_says() -> None:
     assert [name for name in agentrt.__all__ if not hasattr(agentrt, name)] == []
     assert dir(agentrt) == sorted([*agentrt.__all__, "__version__"])
