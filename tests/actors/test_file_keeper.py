@@ -208,8 +208,20 @@ async def test_a_fork_is_not_made_where_something_is(tmp_path: Path) -> None:
         with pytest.raises(ConversationExists):
             await talk.fork(id=talk.id, files=tmp_path / "gone")
         assert not (tmp_path / "gone").exists()
-        with pytest.raises(WorkspaceError):
-            await talk.fork(2, files=True)
+
+
+async def test_a_fork_of_what_nothing_has_changed_yet_has_the_files(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    async with (
+        patient(tmp_path / "s", ScriptedLLM([])) as runtime,
+        Conversation(AGENT, work, runtime=runtime) as talk,
+    ):
+        await talk.send_message("go")
+        fork = await talk.fork(2, files=tmp_path / "copy")
+        assert (tmp_path / "copy/a.txt").read_text() == "one\n"
+        assert fork.id != talk.id
 
 
 async def test_what_a_call_did_that_a_crash_cut_is_the_agents(tmp_path: Path) -> None:
@@ -409,15 +421,11 @@ async def test_a_workspace_that_the_agent_removed_comes_back(tmp_path: Path) -> 
 
 
 async def test_while_files_could_not_be_kept_nobody_knows_who_changed_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """They are left as they are, and are kept again once they can be."""
-    work, programs = tmp_path / "work", tmp_path / "programs"
+    work = tmp_path / "work"
     work.mkdir()
-    programs.mkdir()
-    for name in ("bash", "sh", "env", "cat", "sleep"):
-        if found := shutil.which(name):
-            (programs / name).symlink_to(found)
     commands = ("echo two > f", "echo three > f", "echo four > f; echo four > g")
     turns = [turn for command in commands for turn in (call("terminal", command=command), finish("Done."))]
     async with (
@@ -427,10 +435,13 @@ async def test_while_files_could_not_be_kept_nobody_knows_who_changed_them(
         await talk.send_message("go")
         await talk.run()
         first = talk.cursor
-        with monkeypatch.context() as without:
-            without.setenv("PATH", str(programs))
-            await talk.send_message("go")
-            await talk.run()
+        (objects,) = (tmp_path / "s").glob("**/objects")
+        objects.rename(tmp_path / "objects")
+        objects.write_text("")
+        await talk.send_message("go")
+        await talk.run()
+        objects.unlink()
+        (tmp_path / "objects").rename(objects)
         await talk.send_message("go")
         await talk.run()
         await talk.rewind(first, files=True)

@@ -408,7 +408,7 @@ exec {shutil.which("git")} "$@"
     (workspace / "x.log").write_text("precious\n")
     (workspace / "src/a.py").write_text("two\n")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    kept = await trees.keep()
+    kept = await trees.keep(whole=True)
     assert not any(one.name == "x.log" for one in await trees.listing(kept.tree))
     assert (await trees.left_out([kept.tree]))[0].covers("x.log")
 

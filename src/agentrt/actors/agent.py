@@ -23,7 +23,6 @@ from ..state import Seen
 from .dispatcher import Perform
 from .draft import Draft
 from .event_log import Log
-from .file_keeper import FileKeeper
 from .veil import Veil
 
 MARGIN = 1.1
@@ -33,10 +32,8 @@ MARGIN = 1.1
 class AgentActor(AbstractAsyncContextManager["AgentActor"]):
     """Performs `CallModel`."""
 
-    def __init__(
-        self, log: Log, client: ModelClient, toolbox: Toolbox, veil: Veil, keeper: FileKeeper | None = None
-    ) -> None:
-        self._log, self._client, self._toolbox, self._veil, self._keeper = log, client, toolbox, veil, keeper
+    def __init__(self, log: Log, client: ModelClient, toolbox: Toolbox, veil: Veil) -> None:
+        self._log, self._client, self._toolbox, self._veil = log, client, toolbox, veil
         self._around = around(log.state.spec)
         self._transcript = Transcript(self._around)
         self._hidden = 0
@@ -51,8 +48,6 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
     async def handle(self, message: Perform) -> None:
         """Make one call. The outcome is one batch, whether the call ended, failed or was cut."""
         assert isinstance(message.command, CallModel)
-        if self._keeper is not None:
-            self._keeper.begin()  # there is time during the model call
         command = message.command.id
         state = self._log.state
         prompts = state.ledger.counting.prompts

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -43,6 +43,8 @@ MOST_STEPS = 100
 MOST_TOLD = 20
 """Maximum number of paths in each list that the model is told."""
 
+Paths: TypeAlias = Sequence[str] | None
+
 _LATE = "a call ran already when they were kept as they were before it, and what it had done by then stays"
 
 
@@ -78,6 +80,7 @@ class FileKeeper:
         self._log, self._tasks, self.trees, self._patience = log, tasks, trees, patience
         self._kept = anyio.Event()
         """Set once the first tree is there, or cannot be made."""
+        self._first_logged = anyio.Event()
         self._begun = self._off = self._failed = self._looked = False
         self._last = ""
         self._batch = ""
@@ -105,16 +108,19 @@ class FileKeeper:
             self._tasks.start_soon(self._first)
 
     @asynccontextmanager
-    async def around(self, action: ActionEvent, writes: Sequence[str] | None = None) -> AsyncIterator[None]:
+    async def around(
+        self, action: ActionEvent, told: list[Event], writes: Sequence[str] | None = None
+    ) -> AsyncIterator[None]:
         """Keep the files before the first call of a reply runs and after the last one. The body runs the call.
 
-        `writes` are the only files that the call writes; None if it does not say.
+        `writes` are the only files that the call writes; None if it does not say. `told` gets the event of the files
+        after it, which the caller logs together with the call's result; if that takes too long, it is logged here.
         """
         self._at_work += 1
         try:
             own = None if writes is None else await anyio.to_thread.run_sync(self.trees.own, writes)
             if self.on:
-                await self._keep_before(action.llm_response_id or action.id)
+                await self._keep_before(action.llm_response_id or action.id, own)
             self._acts = self._due = True
             self._since = self._since if self._acting.calls else time.time_ns()
             self._acting = self._acting.more(action.seq, own)
@@ -126,26 +132,23 @@ class FileKeeper:
         finally:
             self._at_work -= 1
             if not self._at_work and self.on:
-                kept = anyio.Event()
-                self._tasks.start_soon(self._keep_after, kept)
-                with anyio.move_on_after(self._patience.after):
-                    await kept.wait()
+                await self._keep_after(told)
 
     async def settle(self) -> None:
         """Keep the files if that is due, because the conversation is closed."""
         if self._due and self.on and not self._at_work:
             await self.keep("after")
 
-    def close(self) -> None:
-        """Begin nothing more."""
+    async def aclose(self) -> None:
+        """Begin nothing more, and watch the workspace no longer."""
         self._off = True
+        with anyio.CancelScope(shield=True):
+            await self.trees.aclose()
 
     async def begun(self) -> None:
         """Return once the first tree, if it is being made, is there and logged."""
         if self._begun and self.on:
-            await self._kept.wait()
-            async with self._turn:
-                return
+            await self._first_logged.wait()
 
     async def ready(self) -> None:
         """Return when no files are being restored."""
@@ -161,8 +164,7 @@ class FileKeeper:
         """Raise `WorkspaceError` if the files as they were after event `to` were not kept."""
         if not self._log.state.spec.checkpoints:
             raise WorkspaceError("no-checkpoint", "this agent was begun with checkpoints=False")
-        await self.begun()
-        if (await self.history()).at(to) is None:
+        if (await self._kept_history()).at(to) is None:
             raise WorkspaceError("no-checkpoint", f"there are none at or after event {to}: rewind without them")
 
     async def restore(self) -> None:
@@ -180,17 +182,26 @@ class FileKeeper:
 
     async def restore_copy(self, copy: str, at: int) -> None:
         """Restore the files of a copy of the workspace as they were after event `at`. Raise `WorkspaceError`."""
-        if (moment := (await self.history()).at(at)) is None:
+        if (moment := (await self._kept_history()).at(at)) is None:
             raise WorkspaceError("no-checkpoint", f"there are none at or after event {at}")
         if moment.late:
             raise WorkspaceError("no-checkpoint", _LATE)
         await self.trees.restore_copy(copy, moment.tree)
 
+    async def _kept_history(self) -> FileHistory:
+        """Return the history of the files. If none were kept, because nothing was to change them, keep them now."""
+        await self.begun()
+        history = await self.history()
+        if not history.moments and self.on:
+            await self.keep("before")
+            history = await self.history()
+        return history
+
     async def _restored(self, to: int) -> FilesRestored:
         try:
-            at, now = self._log.state.seq, await self.trees.keep()
+            at, now = self._log.state.seq, await self.trees.keep(whole=True)
             self._kept.set()
-            await self._note(now, at, "after" if self._due else "before")
+            await self._append(*self._noted(now, at, "after" if self._due else "before"))
             history = await self.history()
             if (target := history.at(to)) is None:
                 raise WorkspaceError("no-checkpoint", f"there are none at or after event {to}")
@@ -198,7 +209,7 @@ class FileKeeper:
             pairs = [(one.tree, other.tree) for one, other in pairwise(moments)]
             back = going_back(moments[1:], await self.trees.steps(pairs))
             done = await self.trees.restore(target.tree, back.theirs, [moment.tree for moment in moments])
-            tree = (await self.trees.keep()).tree
+            tree = (await self.trees.keep(whole=True)).tree
         except (WorkspaceError, LogError) as error:
             return FilesRestored(to=to, error=str(error))
         unknown = sorted(back.unknown.intersection(done.left).union(done.unknown))
@@ -216,28 +227,33 @@ class FileKeeper:
             error=_LATE if target.late else "",
         )
 
-    async def keep(self, when: Literal["before", "after"], late: Callable[[], bool] = lambda: False) -> str:
-        """Keep the files as they are. Return the tree's id, "" if they are not kept. Raises nothing.
+    async def keep(
+        self, when: Literal["before", "after"], late: Callable[[], bool] = lambda: False, paths: Paths = None
+    ) -> None:
+        """Keep the files as they are, and log it. Raises nothing.
 
         A tree before a call is marked late if by then `late` holds or another call runs, unless nothing has changed.
+        `paths` are the only ones that can have changed, as far as that matters here; None: any.
         """
+        await self._append(*await self._keep(when, late, paths))
+
+    async def _keep(self, when: Literal["before", "after"], late: Callable[[], bool], paths: Paths) -> Sequence[Event]:
+        """Keep the files as they are. Return what is to be logged."""
         async with self._turn:
             if not self.on or (when == "after" and self._at_work):
-                return self._last if self.on else ""
+                return ()
             at, begun = self._log.state.seq, self._running > 0
             try:
                 if await self._resumed():
                     when = "after"
-                kept = await self.trees.keep()
+                kept = await self.trees.keep(paths)
             except WorkspaceError as error:
-                await self._note_failure(error, at, when)
-                return ""
+                return self._failure(error, at, when)
             finally:
                 self._kept.set()
             self._failed = False
             beside = when == "before" and (begun or late())
-            await self._note(kept, at, when, late=beside and await self.trees.changed_since(self._since))
-            return kept.tree
+            return self._noted(kept, at, when, late=beside and await self.trees.changed_since(self._since))
 
     async def _resumed(self) -> bool:
         """Return whether a call that an earlier process began may have changed files since the last tree.
@@ -263,23 +279,24 @@ class FileKeeper:
         self._acting = Acting(tuple(sorted(cut)), None)
         return True
 
-    async def _note_failure(self, error: WorkspaceError, at: int, when: Literal["before", "after"]) -> None:
-        """Log that files are not kept, permanently or until they can be kept again."""
+    def _failure(self, error: WorkspaceError, at: int, when: Literal["before", "after"]) -> Sequence[Event]:
+        """Note that files are not kept, permanently or until they can be kept again."""
         self._off = error.code in _LASTING
-        if not self._failed:
-            self._failed, self._last = True, ""
-            await self._append(WorkspaceSnapshot(at=at, when=when, off=str(error)))
+        if self._failed:
+            return ()
+        self._failed, self._last = True, ""
+        return (WorkspaceSnapshot(at=at, when=when, off=str(error)),)
 
-    async def _note(self, kept: Tree, at: int, when: Literal["before", "after"], *, late: bool = False) -> None:
+    def _noted(self, kept: Tree, at: int, when: Literal["before", "after"], *, late: bool = False) -> Sequence[Event]:
         acted = self._acting if when == "after" else Acting()
         if not late:
             self._acting = Acting()
         if when == "after":
             self._due = False
         if kept.tree == self._last:
-            return
+            return ()
         self._last = kept.tree
-        await self._append(
+        return (
             WorkspaceSnapshot(
                 at=at,
                 when=when,
@@ -288,30 +305,48 @@ class FileKeeper:
                 calls=acted.calls,
                 writes=acted.writes if acted.calls else None,
                 late=late,
-            )
+            ),
         )
 
     async def _append(self, *events: Event) -> None:
         try:
-            await self._log.append(*events)
+            if events:
+                await self._log.append(*events)
         except (ActorError, LogError):
             return  # the conversation ends, and says so itself
 
     async def _first(self) -> None:
-        await self.keep("before", late=lambda: self._acts)
+        try:
+            await self.keep("before", lambda: self._acts)
+        finally:
+            self._first_logged.set()
 
-    async def _keep_after(self, kept: anyio.Event) -> None:
-        await self.keep("after")
-        kept.set()
+    async def _keep_after(self, told: list[Event]) -> None:
+        kept, waits, writes = anyio.Event(), True, self._acting.writes
 
-    async def _keep_before(self, batch: str) -> None:
+        async def keep() -> None:
+            events = await self._keep("after", lambda: False, writes)
+            if waits:
+                told.extend(events)
+            else:
+                await self._append(*events)
+            kept.set()
+
+        self._tasks.start_soon(keep)
+        try:
+            with anyio.move_on_after(self._patience.after):
+                await kept.wait()
+        finally:
+            waits = False
+
+    async def _keep_before(self, batch: str, writes: Paths) -> None:
         if batch == self._batch:
             await self._before.wait()
             return
         self._batch, self._before = batch, anyio.Event()
         try:
             if self._kept.is_set():
-                await self._keep_in_time()
+                await self._keep_in_time(writes)
             else:
                 self.begin()
                 with anyio.move_on_after(self._patience.first):
@@ -319,11 +354,11 @@ class FileKeeper:
         finally:
             self._before.set()
 
-    async def _keep_in_time(self) -> None:
+    async def _keep_in_time(self, writes: Paths) -> None:
         kept = anyio.Event()
 
         async def keep() -> None:
-            await self.keep("before", late=lambda: not waits)
+            await self.keep("before", lambda: not waits, writes)
             kept.set()
 
         waits = True

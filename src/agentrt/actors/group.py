@@ -191,7 +191,7 @@ class ConversationGroup:
                     await self.log.append(DurabilityChanged(durability=Durability.COMMIT, epoch=epoch))
         finally:
             if keeper is not None:
-                keeper.close()
+                await keeper.aclose()
             self.feed.close()
             await self._stack.aclose()
             self._actor.close()
@@ -347,7 +347,7 @@ class ConversationGroup:
             return Performer(lambda: replaced(log, parts), concurrency)
         match kind:
             case "agent":
-                return Performer(lambda: AgentActor(log, parts.client, parts.tools, self._veil, self.keeper))
+                return Performer(lambda: AgentActor(log, parts.client, parts.tools, self._veil))
             case "security":
                 created = self.feed.state.created
                 assert created is not None

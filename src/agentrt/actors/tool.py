@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from types import TracebackType
 from zlib import crc32
@@ -16,8 +17,8 @@ from msgspec.structs import replace
 from ..cancelling import guarded
 from ..context.replies import BadCall
 from ..decisions import ExecuteAction, action_error, lost_meanwhile
-from ..errors import ToolError
-from ..events import ActionEvent, ActionRevised, Event, ExecutionLost, ObservationEvent
+from ..errors import NoLongerDue, ToolError
+from ..events import ActionEvent, ActionRevised, Cursor, Event, ExecutionLost, ObservationEvent
 from ..executing import details_of
 from ..protocols import Losable, Observation, Watchful
 from ..secrets import HIDDEN
@@ -106,21 +107,30 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             return isinstance(self._executor, Watchful) and await self._executor.at_work()
         assert isinstance(message.command, ExecuteAction)
         command, action = message.command.id, message.command.action
-        call, begun = self._call(message.command), time.monotonic()
+        call, begun, told = self._call(message.command), time.monotonic(), list[Event]()
         try:
-            async with self._kept(action):
+            async with self._kept(action, told):
                 outcome = await self._looked_at_again(message.command) or await self._run(action, call)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self._log.append(self._cut(action, call, time.monotonic() - begun), command=command)
+                await self._append(told, self._cut(action, call, time.monotonic() - begun), command)
             raise
         else:
-            appended = await self._log.append(outcome, command=command)
+            appended = await self._append(told, outcome, command)
             if call.left_lost:
                 self._told_lost[action.resources] = appended.seq
             elif self._told_lost:
                 self._told_lost.pop(action.resources, None)
         return None
+
+    async def _append(self, told: Sequence[Event], outcome: Event, command: str) -> Cursor:
+        """Log the outcome of a call, and what is told of the files, which is so even if the outcome comes too late."""
+        try:
+            return await self._log.append(*told, outcome, command=command)
+        except NoLongerDue:
+            if told:
+                await self._log.append(*told)
+            raise
 
     def _cut(self, action: ActionEvent, call: ToolCall, seconds: float) -> Event:
         """Return the outcome of a call that was cancelled by an interrupt, or because the conversation is left."""
@@ -203,11 +213,11 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         """Return whether the model knew of the loss when it wrote the call."""
         return action.seq > self._told_lost.get(action.resources, action.seq)
 
-    def _kept(self, action: ActionEvent) -> AbstractAsyncContextManager[None]:
+    def _kept(self, action: ActionEvent, told: list[Event]) -> AbstractAsyncContextManager[None]:
         """Return a context that keeps the files before and after a call that may change them."""
         try:
             if self._keeper is not None and self._tools.may_write(action.tool_name, action.arguments):
-                return self._keeper.around(action, self._tools.writes(action.tool_name, action.arguments))
+                return self._keeper.around(action, told, self._tools.writes(action.tool_name, action.arguments))
         except BadCall:
             pass  # the call will be refused
         return nullcontext()

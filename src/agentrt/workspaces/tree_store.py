@@ -18,6 +18,7 @@ import msgspec
 
 from ..errors import WorkspaceError
 from ..sandboxes.programs import Printed, printed
+from .objects import Objects, replay, settle
 from .pipes import Pipes
 
 SECONDS = 120.0
@@ -68,6 +69,7 @@ _ENVIRONMENT = {
 
 
 _MODES = "modes"
+_SETTINGS = "settings.json"
 _NO_FILES = "nothing"
 """An empty directory of the store, in which git runs if it does not need the files of the workspace."""
 
@@ -98,6 +100,11 @@ class TreeStore:
         """The path of the workspace's index."""
         return str(self._directory / "index")
 
+    @property
+    def has_files(self) -> bool:
+        """Whether files were ever kept. For a thread."""
+        return any((self._directory / name).exists() for name in ("index", _SETTINGS))
+
     def index_of(self, name: str) -> str:
         """Return the path of another index, such as that of a nested repository."""
         return str(self._directory / "indexes" / sha256(name.encode("utf-8", "surrogateescape")).hexdigest())
@@ -108,9 +115,7 @@ class TreeStore:
         Return the saved settings; None if there are none. Raises `WorkspaceError`.
         """
         try:
-            if writes:
-                await anyio.to_thread.run_sync(self._unlock)
-            settings = await anyio.to_thread.run_sync(self._prepare)
+            settings = await anyio.to_thread.run_sync(self._prepare, writes)
         except OSError as error:
             raise WorkspaceError("file", f"{error.filename or self._directory}: {error.strerror}") from error
         self._ready = True
@@ -118,7 +123,7 @@ class TreeStore:
 
     async def note(self, settings: Settings) -> None:
         """Save the settings."""
-        await anyio.to_thread.run_sync(self._write, "settings.json", msgspec.json.encode(settings))
+        await anyio.to_thread.run_sync(self._write, _SETTINGS, msgspec.json.encode(settings))
 
     async def git(
         self,
@@ -186,7 +191,13 @@ class TreeStore:
                 return {path: int(mode, 8) for mode, _, path in (entry.partition(" ") for entry in entries)}
         return {}
 
-    def _prepare(self) -> Settings | None:
+    def objects(self) -> Objects:
+        """Return access to the objects without git, once the directory is set up."""
+        return Objects(self._directory, [Path(line).parent for line in _alternates(str(self._directory))])
+
+    def _prepare(self, writes: bool) -> Settings | None:
+        if writes:
+            self._unlock()
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # git makes files that all may read
         for name in ("objects/info", "refs", "info", "indexes", _NO_FILES):
             (self._directory / name).mkdir(parents=True, exist_ok=True)
@@ -196,8 +207,12 @@ class TreeStore:
         if self._origins:
             lines = [line for origin in self._origins for line in (f"{origin}/objects", *_alternates(origin))]
             self._write("objects/info/alternates", "".join(f"{line}\n" for line in lines).encode())
+        for place in (*self._origins, str(self._directory)):
+            replay(Path(place))
+        if writes:
+            settle(self._directory)
         with suppress(FileNotFoundError, msgspec.MsgspecError):
-            return msgspec.json.decode((self._directory / "settings.json").read_bytes(), type=Settings)
+            return msgspec.json.decode((self._directory / _SETTINGS).read_bytes(), type=Settings)
         return None
 
     def _unlock(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from uuid import uuid4
 
@@ -18,14 +18,17 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import WorkspaceError
+from ..sandboxes.installed import installed
 from .fingerprint import changed_since, fingerprint
 from .left_out import RECORD, LeftOut
+from .patching import Patched, Patcher
 from .restoring import put, remove_staging, staged, sweep
 from .stored_trees import OURS, StoredTrees
-from .tree_index import STAGING, Followed, TreeIndex
+from .tree_index import STAGING, TreeIndex
 from .tree_limits import Most, check_place
 from .tree_listing import Change
 from .tree_store import Settings, TreeStore, entries
+from .watching import Watch, watch
 
 MOST_NESTED = 20
 """Maximum number of repositories within the workspace whose files are kept; the others are left out."""
@@ -88,18 +91,32 @@ class Trees(StoredTrees):
         self._left_out: frozenset[str] | None = None
         self._mark: bytes | None = None
         """The fingerprint from just before the last tree was made: while it still holds, so does the tree."""
+        self._patcher: Patcher | None = None
+        self._ahead = False
+        """Whether the last tree has changes that the indexes do not have."""
+        self._watch: Watch | None = None
+        self._watched = False
+        """Whether it was tried to watch the workspace."""
         self._lock = anyio.Lock()
 
-    async def keep(self) -> Kept:
+    async def aclose(self) -> None:
+        """Watch the workspace no longer."""
+        if self._watch is not None:
+            await anyio.to_thread.run_sync(self._watch.close)
+            self._watch = None
+
+    async def keep(self, paths: Collection[str] | None = None, *, whole: bool = False) -> Kept:
         """Return the tree of the files as they are now; for a workspace that was removed, the tree without files.
 
-        Raises `WorkspaceError`, for example if there are too many files or git is not installed.
+        `paths` are the only ones that can have changed since the last tree, as far as the caller cares; None: any. With
+        `whole`, all files are looked at, also those that did not change as far as the kernel tells. Raises
+        `WorkspaceError`, for example if there are too many files or git is not installed.
         """
         if self._within is not None:
             raise WorkspaceError("too-many-files", f"{self._workspace} is in {self._within}, which no agent works on")
         async with self._lock:
             try:
-                return await self._kept()
+                return await self._kept(paths, whole)
             except WorkspaceError:
                 self._last = None
                 if not await anyio.to_thread.run_sync(self._is_removed):
@@ -108,16 +125,72 @@ class Trees(StoredTrees):
 
     def _is_removed(self) -> bool:
         """Return whether the workspace has existed and is gone. For a thread."""
-        return os.path.exists(self._store.index) and not os.path.isdir(self._workspace)
+        return self._store.has_files and not os.path.isdir(self._workspace)
 
-    async def _kept(self) -> Kept:
+    async def _kept(self, paths: Collection[str] | None, whole: bool) -> Kept:
         settings = await self._begun()
+        changed = await anyio.to_thread.run_sync(self._changed, paths)
+        known = changed is not None and self._last is not None and not whole
+        if known and (not changed or await self._follow(settings, changed)):
+            assert self._last is not None
+            return self._last
         mark = await anyio.to_thread.run_sync(fingerprint, self._workspace, self._apart)
         if self._last is None or mark is None or mark != self._mark:
             self._mark = None
-            self._last = await self._now(settings)
+            if not await self._follow(settings, None):
+                self._last = await self._now(settings)
+                if self._patcher is not None:
+                    self._patcher.looked()
             self._mark = mark
+        assert self._last is not None
         return self._last
+
+    def _changed(self, paths: Collection[str] | None) -> Collection[str] | None:
+        """Return the paths that may have changed since the last call; None: any. For a thread."""
+        if not self._watched:
+            self._watched = True
+            self._watch = watch(self._workspace, self._apart)
+        if self._watch is None:
+            return paths
+        changed = self._watch.changed()
+        return changed if changed is None or paths is None else changed.union(paths)
+
+    async def _follow(self, settings: Settings, paths: Collection[str] | None) -> bool:
+        """Bring the last tree up to date without git: with what changed at some paths (None: all of a small workspace).
+
+        Return whether that could be done.
+        """
+        assert self._patcher is not None
+        if paths is not None and await self._may_be_ignored(settings, paths):
+            return False
+        made = await anyio.to_thread.run_sync(self._patched, self._patcher, settings, paths)
+        if made is None:
+            return False
+        if made.added:
+            await self._noted(replace(settings, stored=settings.stored + made.added))
+        await self._note_modes(made.files, made.modes)
+        left_out = () if self._last is None or paths is None else self._last.left_out
+        self._last, self._mark, self._ahead = Kept(made.tree or EMPTY, left_out), None, True
+        return True
+
+    def _patched(self, patcher: Patcher, settings: Settings, paths: Collection[str] | None) -> Patched | None:
+        if paths is None:
+            self._left_out = None
+            return patcher.of_small(settings)
+        assert self._last is not None
+        tree = None if self._last.tree == EMPTY else self._last.tree
+        return patcher.of_changed(tree, paths, settings, LeftOut(self._left_out or ()))
+
+    async def _may_be_ignored(self, settings: Settings, paths: Collection[str]) -> bool:
+        """Return whether some paths are ignored, if these are left out."""
+        if settings.ignored:
+            return False
+        if any(path.rpartition("/")[2] == ".gitignore" for path in paths):
+            return True
+        given = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
+        asked = ("check-ignore", "--no-index", "-q", "-z", "--stdin")
+        said = await self._store.git(*asked, tree=self._workspace, given=given, check=False)
+        return said.code != 1
 
     async def _now(self, settings: Settings) -> Kept:
         """Return the tree of the files after bringing all indexes up to date."""
@@ -133,7 +206,7 @@ class Trees(StoredTrees):
                 settings, failed = done.settings, failed or done.failed
                 found.update(done.repositories)
                 left_out.update(done.left_out)
-                await self._note_modes(done)
+                await self._note_modes(done.kept, done.modes)
             settings = await self._noted(_with(replace(settings, nested=tuple(nested)), found))
             if not found and not failed and ignored == settings.ignored:
                 return await self._composed(settings, frozenset(left_out), changed)
@@ -166,6 +239,7 @@ class Trees(StoredTrees):
             await trees.restore(target)
         finally:
             with anyio.CancelScope(shield=True):
+                await trees.aclose()
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, directory, ignore_errors=True))
 
     async def restore(self, target: str, theirs: Iterable[Change] = (), through: Sequence[str] = ()) -> Restored:
@@ -177,7 +251,7 @@ class Trees(StoredTrees):
         kept version stays, too, so nothing is lost. Each file is put in its place whole. A workspace that was removed
         is made again.
         """
-        before = (await self.keep()).tree
+        before = (await self.keep(whole=True)).tree
         async with self._lock:
             then, *between, now = await self.left_out([target, *through, before])
             unknown = then | now
@@ -230,8 +304,10 @@ class Trees(StoredTrees):
     async def _begun(self) -> Settings:
         if self._settings is None:
             await anyio.to_thread.run_sync(check_place, self._workspace)
+            await anyio.to_thread.run_sync(_check_git)
             settings = await self._store.prepare(writes=True) or Settings()
             self._modes = await self._store.modes()
+            self._patcher = Patcher(self._store.objects(), self._workspace, self._apart, self._most)
             await anyio.to_thread.run_sync(sweep, self._workspace)
             self._settings = settings
         return self._settings
@@ -242,9 +318,9 @@ class Trees(StoredTrees):
             self._settings = settings
         return settings
 
-    async def _note_modes(self, done: Followed) -> None:
+    async def _note_modes(self, read: frozenset[str], found: dict[str, int]) -> None:
         """Note the permissions of the files that were read."""
-        modes = {path: mode for path, mode in self._modes.items() if path not in done.kept} | done.modes
+        modes = {path: mode for path, mode in self._modes.items() if path not in read} | found
         if modes != self._modes:
             self._modes = modes
             await self._store.note_modes(modes)
@@ -257,7 +333,7 @@ class Trees(StoredTrees):
     async def _composed(self, settings: Settings, left_out: frozenset[str], changed: bool) -> Kept:
         """Return the tree of the workspace, with those of the repositories in it and the record of what is left out."""
         left_out |= {f"{path}/" for path in settings.others}
-        if self._last is not None and not changed and left_out == self._left_out:
+        if self._last is not None and not changed and not self._ahead and left_out == self._left_out:
             return self._last
         tree = await self._tree(self._store.index)
         record = LeftOut(left_out)
@@ -273,8 +349,16 @@ class Trees(StoredTrees):
                 line = f"100644 {said.output.decode().strip()}\t{RECORD}\0".encode()
                 await self._store.git("update-index", "--add", "-z", "--index-info", index=index, given=line)
             tree = await self._tree(index)
-        self._left_out = left_out
+        self._left_out, self._ahead = left_out, False
         return Kept(tree, _words(settings, left_out))
+
+
+def _check_git() -> None:
+    """Raise `WorkspaceError` if git is not installed: files that are kept could not be restored."""
+    try:
+        installed("git")
+    except FileNotFoundError as error:
+        raise WorkspaceError("git-not-installed", "no files are kept without it") from error
 
 
 def _words(settings: Settings, left_out: frozenset[str]) -> tuple[str, ...]:

@@ -1,0 +1,268 @@
+"""`watch`: learn which files of a workspace have changed since the last look, without reading it. For a thread.
+
+All workspaces share one queue of the kernel, since a user may have few of them. What the kernel does not tell, such as
+changes on a file server or through a hard link from outside, a look at the whole workspace finds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from . import inotify
+from .inotify import Inotify
+
+MOST_DIRECTORIES = 20_000
+"""Directories of a workspace that are watched; one with more is not watched."""
+
+MOST_CHANGES = 5_000
+"""Changed paths that are remembered between two looks; with more, a look at the whole workspace is as fast."""
+
+_LOCAL = frozenset(
+    ("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "ramfs", "overlay", "bcachefs", "reiserfs", "jfs")
+)
+"""File systems that nobody changes but this kernel."""
+
+
+class Watch:
+    """The changes in one workspace for one of those who look at it."""
+
+    def __init__(self, watched: _Watched) -> None:
+        self._watched = watched
+        self._changed: set[str] | None = None
+        """None: anything may have changed."""
+        self._blind = False
+
+    def changed(self) -> frozenset[str] | None:
+        """Return the paths that may have changed since this was called last; None: anything, as it is at first.
+
+        A path is relative to the workspace. With "/" at its end, anything below it may have changed.
+        """
+        with _queue.lock:
+            _queue.take()
+            self._watched.check()
+            changed, self._changed = self._changed, None if self._blind else set()
+            return None if changed is None else frozenset(changed)
+
+    def close(self) -> None:
+        """Watch no longer."""
+        with _queue.lock:
+            self._watched.leave(self)
+
+    def note(self, path: str | None) -> None:
+        """Note that a path may have changed; None: anything."""
+        if path is None or (self._changed is not None and len(self._changed) >= MOST_CHANGES):
+            self._changed = None
+        elif self._changed is not None:
+            self._changed.add(path)
+
+    def fail(self) -> None:
+        """Note that anything may change from now on without being noted."""
+        self._changed, self._blind = None, True
+
+
+def watch(workspace: str, apart: Iterable[str]) -> Watch | None:
+    """Watch a workspace, except what is in `.git` directories and at or below the paths `apart`.
+
+    None if the kernel cannot tell of all changes in it, or watches no more directories.
+    """
+    root = os.path.realpath(workspace)
+    if not _is_local(root):
+        return None
+    with _queue.lock:
+        return _queue.watch(root, frozenset(apart))
+
+
+class _Watched:
+    """A workspace and those who look at it."""
+
+    def __init__(self, queue: _Queue, root: str, apart: frozenset[str]) -> None:
+        self._queue, self.root, self.apart = queue, root, apart
+        self._identity: tuple[int, int] | None = _identity(root)
+        self._device = self._identity[0] if self._identity else 0
+        self._numbers = dict[str, int]()
+        """The number of each directory, by its path."""
+        self._watches = list[Watch]()
+
+    def join(self) -> Watch:
+        """Add somebody who looks at it."""
+        self._watches.append(Watch(self))
+        return self._watches[-1]
+
+    def leave(self, watch: Watch) -> None:
+        """Remove somebody; with the last one, watch it no longer."""
+        if watch in self._watches:
+            self._watches.remove(watch)
+        if not self._watches:
+            self._queue.forget(self)
+
+    def add(self, path: str) -> Iterator[str]:
+        """Watch the directory at a path and all below it; yield the paths of what is in them. Raises `OSError`."""
+        waiting = [path]
+        while waiting:
+            here = waiting.pop()
+            prefix = f"{here}/" if here else ""
+            place = os.path.join(self.root, here)
+            if os.lstat(place).st_dev != self._device or len(self._numbers) >= MOST_DIRECTORIES:
+                raise OSError("another file system, or too many directories")
+            self._numbers[here] = self._queue.add(place, self, here)
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    name = f"{prefix}{entry.name}"
+                    if not self._is_apart(name):
+                        yield name
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(name)
+
+    def drop(self, path: str) -> None:
+        """Watch what is at or below a path no longer."""
+        for one in [one for one in self._numbers if not path or one == path or one.startswith(f"{path}/")]:
+            self._queue.remove(self._numbers.pop(one), self, one)
+
+    def happened(self, here: str, mask: int, name: str) -> None:
+        """Note what happened to an entry of a directory."""
+        path = f"{here}/{name}" if here else name
+        if name == ".git":
+            self.note(None)  # there is another repository, or one less
+        elif not name or self._is_apart(path):
+            return
+        else:
+            moved = mask & inotify.IS_DIRECTORY and mask & inotify.MOVED_FROM
+            self.note(f"{path}/" if moved else path)
+            if mask & inotify.IS_DIRECTORY:
+                self._directory_changed(path, mask)
+
+    def _directory_changed(self, path: str, mask: int) -> None:
+        if mask & (inotify.MOVED_FROM | inotify.DELETE):
+            self.drop(path)
+        elif mask & (inotify.CREATE | inotify.MOVED_TO):
+            self.drop(path)
+            try:
+                for one in self.add(path):
+                    self.note(None if one.endswith("/.git") else one)
+            except (FileNotFoundError, NotADirectoryError):
+                pass  # it is gone, which is told next
+            except OSError:
+                self.fail()
+        elif mask & inotify.ATTRIB:
+            self.note(None)  # what is below may be readable now, or no longer
+
+    def note(self, path: str | None) -> None:
+        """Tell all who look."""
+        for one in self._watches:
+            one.note(path)
+
+    def check(self) -> None:
+        """Fail if another directory has taken the place of the workspace, or none."""
+        if self._identity is not None and _identity(self.root) != self._identity:
+            self.fail()
+
+    def lost(self, path: str) -> None:
+        """Note that a directory is gone."""
+        if path in self._numbers:
+            self.drop(path)
+            self.note(f"{path}/" if path else None)
+
+    def fail(self) -> None:
+        """Tell all who look that anything may change from now on."""
+        self._identity = None
+        self._queue.forget(self)
+        for one in self._watches:
+            one.fail()
+
+    def _is_apart(self, path: str) -> bool:
+        return path in self.apart or path == ".git" or path.endswith("/.git")
+
+
+class _Queue:
+    """The kernel's queue, which all workspaces share."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._inotify: Inotify | None = None
+        self._watched = dict[tuple[str, frozenset[str]], _Watched]()
+        self._places = defaultdict[int, list[tuple[_Watched, str]]](list)
+        """The directory that a number stands for, in each workspace that has it."""
+
+    def watch(self, root: str, apart: frozenset[str]) -> Watch | None:
+        """Watch a workspace."""
+        try:
+            self._inotify = self._inotify or Inotify()
+            self.take()
+            if (watched := self._watched.get((root, apart))) is None:
+                watched = _Watched(self, root, apart)
+                self._watched[root, apart] = watched
+                for _ in watched.add(""):
+                    pass
+        except OSError:
+            if (begun := self._watched.pop((root, apart), None)) is not None:
+                begun.drop("")
+            return None
+        return watched.join()
+
+    def forget(self, watched: _Watched) -> None:
+        """Watch a workspace no longer."""
+        watched.drop("")
+        self._watched.pop((watched.root, watched.apart), None)
+        if not self._watched and self._inotify is not None:
+            self._inotify.close()
+            self._inotify = None
+            self._places.clear()
+
+    def add(self, place: str, watched: _Watched, path: str) -> int:
+        """Watch one directory. Raises `OSError`."""
+        assert self._inotify is not None
+        number = self._inotify.add(place)
+        self._places[number].append((watched, path))
+        return number
+
+    def remove(self, number: int, watched: _Watched, path: str) -> None:
+        """Watch one directory of a workspace no longer."""
+        places = self._places.get(number, [])
+        if (watched, path) in places:
+            places.remove((watched, path))
+        if not places and self._places.pop(number, None) is not None and self._inotify is not None:
+            self._inotify.remove(number)
+
+    def take(self) -> None:
+        """Hand out what the kernel has told."""
+        if self._inotify is None:
+            return
+        for told in self._inotify.read():
+            if told.mask & inotify.OVERFLOW:
+                for watched in list(self._watched.values()):
+                    watched.note(None)
+            elif told.mask & inotify.IGNORED:
+                for watched, path in self._places.pop(told.directory, ()):
+                    watched.lost(path)
+            else:
+                for watched, path in list(self._places.get(told.directory, ())):
+                    watched.happened(path, told.mask, told.name)
+
+
+_queue = _Queue()
+
+
+def _identity(root: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(root)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _is_local(root: str) -> bool:
+    """Return whether a directory is on a file system of this machine (proc_pid_mountinfo(5))."""
+    found = ("", "")
+    try:
+        with open("/proc/self/mountinfo") as mounts:
+            for line in mounts:
+                before, _, after = line.partition(" - ")
+                point = before.split(" ")[4].encode().decode("unicode_escape").rstrip("/")
+                if (root == point or root.startswith(f"{point}/")) and len(point) >= len(found[0]):
+                    found = (point, after.split(" ")[0])
+    except OSError:
+        return False
+    return found[1] in _LOCAL
