@@ -6,8 +6,10 @@ The C library is called directly: the packages that wrap it start programs to fi
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import struct
+import termios
 from collections.abc import Iterator
 
 import msgspec
@@ -62,6 +64,13 @@ class Inotify:
                 at += _HEAD.size
                 yield Told(directory, mask, os.fsdecode(data[at : at + length].rstrip(b"\0")))
                 at += length
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is something to read."""
+        count = bytearray(4)
+        fcntl.ioctl(self._descriptor, termios.FIONREAD, count)
+        return any(count)
 
     def close(self) -> None:
         """Watch nothing any more."""

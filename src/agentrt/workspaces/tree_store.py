@@ -123,7 +123,11 @@ class TreeStore:
 
     async def note(self, settings: Settings) -> None:
         """Save the settings."""
-        await anyio.to_thread.run_sync(self._write, _SETTINGS, msgspec.json.encode(settings))
+        await anyio.to_thread.run_sync(self.note_now, settings)
+
+    def note_now(self, settings: Settings) -> None:
+        """Save the settings. For a thread."""
+        self._write(_SETTINGS, msgspec.json.encode(settings))
 
     async def git(
         self,
@@ -179,10 +183,10 @@ class TreeStore:
         """Return the saved permissions, by path; if this store has none, those of the stores that it continues."""
         return await anyio.to_thread.run_sync(self._modes)
 
-    async def note_modes(self, modes: Mapping[str, int]) -> None:
-        """Save permissions in place of all that were saved."""
+    def note_modes_now(self, modes: Mapping[str, int]) -> None:
+        """Save permissions in place of all that were saved. For a thread."""
         data = "".join(f"{mode:o} {path}\0" for path, mode in modes.items()).encode("utf-8", "surrogateescape")
-        await anyio.to_thread.run_sync(self._write, _MODES, data)
+        self._write(_MODES, data)
 
     def _modes(self) -> dict[str, int]:
         for directory in (self._directory, *map(Path, self._origins)):

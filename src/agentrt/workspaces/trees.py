@@ -128,6 +128,8 @@ class Trees(StoredTrees):
         return self._store.has_files and not os.path.isdir(self._workspace)
 
     async def _kept(self, paths: Collection[str] | None, whole: bool) -> Kept:
+        if self._last is not None and not whole and self._watch is not None and self._watch.is_quiet():
+            return self._last
         settings = await self._begun()
         changed = await anyio.to_thread.run_sync(self._changed, paths)
         known = changed is not None and self._last is not None and not whole
@@ -150,41 +152,47 @@ class Trees(StoredTrees):
         if not self._watched:
             self._watched = True
             self._watch = watch(self._workspace, self._apart)
-        if self._watch is None:
-            return paths
-        changed = self._watch.changed()
-        return changed if changed is None or paths is None else changed.union(paths)
+        return paths if self._watch is None else self._watch.changed()
 
     async def _follow(self, settings: Settings, paths: Collection[str] | None) -> bool:
         """Bring the last tree up to date without git: with what changed at some paths (None: all of a small workspace).
 
         Return whether that could be done.
         """
-        assert self._patcher is not None
-        if paths is not None and await self._may_be_ignored(settings, paths):
-            return False
-        made = await anyio.to_thread.run_sync(self._patched, self._patcher, settings, paths)
+        if paths is not None and not settings.ignored:
+            left_out = LeftOut(self._left_out or ())
+            paths = [path for path in paths if not left_out.covers(path)]
+            if paths and await self._may_be_ignored(paths):
+                return False
+        made = await anyio.to_thread.run_sync(self._patched, settings, paths)
         if made is None:
             return False
-        if made.added:
-            await self._noted(replace(settings, stored=settings.stored + made.added))
-        await self._note_modes(made.files, made.modes)
-        left_out = () if self._last is None or paths is None else self._last.left_out
-        self._last, self._mark, self._ahead = Kept(made.tree or EMPTY, left_out), None, True
+        named = () if self._last is None or paths is None else self._last.left_out
+        self._last, self._mark, self._ahead = Kept(made.tree or EMPTY, named), None, True
         return True
 
-    def _patched(self, patcher: Patcher, settings: Settings, paths: Collection[str] | None) -> Patched | None:
+    def _patched(self, settings: Settings, paths: Collection[str] | None) -> Patched | None:
+        """Make a tree, and note what is known from then on. For a thread."""
+        assert self._patcher is not None
         if paths is None:
             self._left_out = None
-            return patcher.of_small(settings)
-        assert self._last is not None
-        tree = None if self._last.tree == EMPTY else self._last.tree
-        return patcher.of_changed(tree, paths, settings, LeftOut(self._left_out or ()))
+            made = self._patcher.of_small(settings)
+        else:
+            assert self._last is not None
+            tree = None if self._last.tree == EMPTY else self._last.tree
+            made = self._patcher.of_changed(tree, paths, settings, LeftOut(self._left_out or ()))
+        if made is not None and made.added:
+            self._settings = replace(settings, stored=settings.stored + made.added)
+            self._store.note_now(self._settings)
+        if made is not None:
+            modes = self._with_modes(made.files, made.modes)
+            if modes != self._modes:
+                self._modes = modes
+                self._store.note_modes_now(modes)
+        return made
 
-    async def _may_be_ignored(self, settings: Settings, paths: Collection[str]) -> bool:
-        """Return whether some paths are ignored, if these are left out."""
-        if settings.ignored:
-            return False
+    async def _may_be_ignored(self, paths: Collection[str]) -> bool:
+        """Return whether any of some paths is ignored."""
         if any(path.rpartition("/")[2] == ".gitignore" for path in paths):
             return True
         given = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
@@ -320,10 +328,13 @@ class Trees(StoredTrees):
 
     async def _note_modes(self, read: frozenset[str], found: dict[str, int]) -> None:
         """Note the permissions of the files that were read."""
-        modes = {path: mode for path, mode in self._modes.items() if path not in read} | found
+        modes = self._with_modes(read, found)
         if modes != self._modes:
             self._modes = modes
-            await self._store.note_modes(modes)
+            await anyio.to_thread.run_sync(self._store.note_modes_now, modes)
+
+    def _with_modes(self, read: frozenset[str], found: dict[str, int]) -> dict[str, int]:
+        return {path: mode for path, mode in self._modes.items() if path not in read} | found
 
     async def _tree(self, index: str) -> str:
         if not await anyio.to_thread.run_sync(entries, index):

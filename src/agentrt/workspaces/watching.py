@@ -46,6 +46,18 @@ class Watch:
             changed, self._changed = self._changed, None if self._blind else set()
             return None if changed is None else frozenset(changed)
 
+    def is_quiet(self) -> bool:
+        """Return whether nothing has changed since `changed` was called last, as far as can be told at once.
+
+        This may be called on the event loop.
+        """
+        if not _queue.lock.acquire(blocking=False):
+            return False
+        try:
+            return self._changed == set() and not _queue.has_news and self._watched.is_in_place()
+        finally:
+            _queue.lock.release()
+
     def close(self) -> None:
         """Watch no longer."""
         with _queue.lock:
@@ -156,8 +168,12 @@ class _Watched:
 
     def check(self) -> None:
         """Fail if another directory has taken the place of the workspace, or none."""
-        if self._identity is not None and _identity(self.root) != self._identity:
+        if self._identity is not None and not self.is_in_place():
             self.fail()
+
+    def is_in_place(self) -> bool:
+        """Return whether the workspace is the directory that is watched."""
+        return self._identity is not None and _identity(self.root) == self._identity
 
     def lost(self, path: str) -> None:
         """Note that a directory is gone."""
@@ -225,6 +241,11 @@ class _Queue:
             places.remove((watched, path))
         if not places and self._places.pop(number, None) is not None and self._inotify is not None:
             self._inotify.remove(number)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the kernel has told something that was not taken."""
+        return self._inotify is not None and self._inotify.has_more
 
     def take(self) -> None:
         """Hand out what the kernel has told."""
