@@ -19,6 +19,7 @@ import anyio
 import pytest
 import uvloop
 
+from agentrt.sandboxes.spawning import spawned
 from agentrt.sandboxes.starting import Started, opened
 
 pytestmark = pytest.mark.real
@@ -71,7 +72,7 @@ def test_what_is_sent_to_a_program_and_what_it_says(ran: Ran) -> None:
 
 def test_its_end_does_not_wait_for_who_holds_its_pipes(ran: Ran) -> None:
     async def made() -> None:
-        process = await opened(["/bin/sh", "-c", "sleep 60 & echo $!"], start_new_session=True)
+        process = await opened(["/bin/sh", "-c", "sleep 60 & echo $!"])
         assert process.stdout is not None
         other = int(await process.stdout.receive())
         assert await process.wait() == 0
@@ -148,6 +149,73 @@ def test_starting_that_is_cancelled_leaves_a_handle(ran: Ran) -> None:
         await started[0].aclose()
 
     ran(made())
+
+
+def test_starting_in_a_task_that_is_cancelled_leaves_no_process(ran: Ran) -> None:
+    """A task of asyncio may be cancelled whatever the scopes around it say."""
+
+    async def made() -> None:
+        for delay in range(20):
+            task = asyncio.create_task(opened(["/bin/sh", "-c", f"exec sleep {MARK}"]))
+            for _ in range(delay):
+                await asyncio.sleep(0)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                started = await task
+                started.kill()
+                await started.aclose()
+        while running(f"sleep\0{MARK}"):
+            await anyio.sleep(0.01)
+
+    ran(made())
+
+
+MARK = "6123.75"
+
+
+def running(command: str) -> list[str]:
+    """The ids of processes with a command."""
+    found = list[str]()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [path.parent.name] if command in path.read_text() else []
+    return found
+
+
+async def test_a_program_has_no_descriptor_but_its_streams() -> None:
+    reads, writes = os.pipe()
+    os.set_inheritable(writes, True)
+    try:
+        async with await opened(["/bin/sh", "-c", "echo /proc/self/fd/*"], stdin=subprocess.DEVNULL) as process:
+            numbers = {int(path.rpartition("/")[2]) for path in (await said(process)).decode().split()}
+    finally:
+        os.close(reads)
+        os.close(writes)
+    assert numbers <= {0, 1, 2, 3}, "the third is that of the listing"
+
+
+async def test_a_program_has_the_signals_that_python_ignores() -> None:
+    async with await opened(["/bin/grep", "SigIgn", "/proc/self/status"]) as process:
+        ignored = int((await said(process)).split()[1], 16)
+    assert not ignored & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
+
+
+@pytest.mark.parametrize("name", ["stdin", "stdout", "stderr"])
+async def test_our_own_streams_may_be_those_of_a_program(name: str) -> None:
+    """Whichever number each of them gets."""
+    with open(os.devnull, "r+b") as nothing:
+        given: dict[str, Any] = {"stdin": 1, "stdout": 2, "stderr": nothing, name: subprocess.PIPE}
+        async with await opened(["/bin/sh", "-c", "exit 7"], **given) as process:
+            assert await process.wait() == 7
+
+
+def test_a_program_that_nobody_waits_for_is_no_zombie() -> None:
+    begun = spawned(["/bin/true"], cwd="/", env={}, stdin=None, stdout=None, stderr=None)
+    pid = begun.pid
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    del begun
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
 
 
 def test_a_program_that_is_gone_cannot_be_told_anything(ran: Ran) -> None:

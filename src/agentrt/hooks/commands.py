@@ -51,7 +51,6 @@ async def run_command(
                 stdin=readable,
                 stdout=theirs,
                 stderr=their_errors,
-                start_new_session=True,
             )
         code: int | None = None
         try:

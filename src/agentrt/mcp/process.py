@@ -78,7 +78,6 @@ class ServerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,
         )
         self.pid = process.pid
         heard, read = anyio.create_memory_object_stream[Any](0)

@@ -102,7 +102,6 @@ class LocalConsole:
                 stdin=slave,
                 stdout=slave,
                 stderr=slave,
-                start_new_session=True,
             )
         finally:
             os.close(slave)

@@ -58,9 +58,7 @@ async def printed(
     command = [name if os.sep in name else installed(name), *arguments]
     variables = {**PLAIN, "PATH": search_path(), **environment}
     with _readable(given) as stdin:
-        process = await opened(
-            command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE, start_new_session=True
-        )
+        process = await opened(command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE)
     output, errors, cut, stuck, watching = bytearray(), bytearray(), False, False, anyio.CancelScope()
 
     async def watch(tasks: TaskGroup) -> None:

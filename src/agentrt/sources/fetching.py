@@ -158,7 +158,7 @@ async def _git(directory: Path, address: str, *arguments: str) -> str:
     variables["PATH"] = search_path()
     command = [git, "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", *arguments]
     try:
-        process = await opened(command, cwd=directory, env=variables, start_new_session=True)
+        process = await opened(command, cwd=directory, env=variables)
     except OSError as error:
         raise ConfigurationError(f"git cannot be run: {error}") from error
     said = {"out": b"", "err": b""}

@@ -109,7 +109,6 @@ class Kernel:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                start_new_session=True,
             )
         except BaseException:
             await _removed(directory)

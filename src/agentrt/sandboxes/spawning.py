@@ -1,0 +1,189 @@
+"""`spawned`: starts a process by posix_spawn(3) of the C library, which does not hold Python's lock meanwhile.
+
+`subprocess` and `os.posix_spawn` keep the lock until the new program runs, wherever they are called: with many starts,
+or on a busy machine, the event loop stands still for that long. Nothing of this process is copied: the child shares its
+memory until it runs the program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import io
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import cache
+from subprocess import DEVNULL, PIPE
+from typing import IO, Any
+
+_SETSIGDEF, _SETSID = 0x04, 0x80
+"""Flags of posix_spawnattr_setflags(3); the second one is in glibc 2.26 and musl 1.1.24."""
+
+_ROOM = 1024
+"""Bytes that are enough for each of the library's structures, and for a set of signals."""
+
+
+class Child:
+    """A process that was started, with our ends of its pipes. It is a child of this process until it was waited for."""
+
+    def __init__(self, pid: int, pipes: Sequence[io.FileIO | None]) -> None:
+        self.pid = pid
+        self.stdin: IO[bytes] | None
+        self.stdout: IO[bytes] | None
+        self.stderr: IO[bytes] | None
+        self.stdin, self.stdout, self.stderr = pipes
+        self._code: int | None = None
+        self._lock = threading.Lock()
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal; None while it runs."""
+        with self._lock:
+            if self._code is None:
+                self._take()
+            return self._code
+
+    def wait(self) -> int:
+        """Wait until it ends, and return its exit code. For a thread, unless it has ended."""
+        while (code := self.poll()) is None:
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def __del__(self) -> None:
+        if self._code is None and self.poll() is None:
+            _left.append(self)
+
+    def _take(self) -> None:
+        try:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        except ChildProcessError:
+            self._code = 0  # somebody else has waited for it
+        else:
+            if pid:
+                self._code = os.waitstatus_to_exitcode(status)
+
+
+_left: list[Child] = []
+"""Processes that nobody waits for any more. They are waited for when others are started."""
+
+
+def spawned(
+    command: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    stdin: int | IO[Any] | None,
+    stdout: int | IO[Any] | None,
+    stderr: int | IO[Any] | None,
+) -> Child:
+    """Start a program in a session of its own. For a thread.
+
+    Its streams are descriptors, files, `PIPE`, `DEVNULL`, or those of this process (None). It has no other descriptors.
+    Raises `OSError`, and `ValueError` for arguments that no program can have.
+    """
+    _left[:] = [child for child in _left if child.poll() is None]
+    program = _found(command[0], env)
+    with ExitStack() as theirs, ExitStack() as ours:
+        pipes = list[io.FileIO | None]()
+        actions, attributes = ctypes.create_string_buffer(_ROOM), ctypes.create_string_buffer(_ROOM)
+        libc = _libc()
+        _called(libc.posix_spawn_file_actions_init, actions)
+        theirs.callback(libc.posix_spawn_file_actions_destroy, actions)
+        for number, given in enumerate((stdin, stdout, stderr)):
+            descriptor, pipe = _stream(number, given, theirs)
+            if pipe is not None:
+                ours.callback(pipe.close)
+            pipes.append(pipe)
+            if descriptor is not None:
+                _called(libc.posix_spawn_file_actions_adddup2, actions, descriptor, number)
+        _called(libc.posix_spawn_file_actions_addclosefrom_np, actions, 3)
+        _called(libc.posix_spawn_file_actions_addchdir_np, actions, _bytes(cwd))
+        _called(libc.posix_spawnattr_init, attributes)
+        theirs.callback(libc.posix_spawnattr_destroy, attributes)
+        _called(libc.posix_spawnattr_setflags, attributes, ctypes.c_short(_SETSIGDEF | _SETSID))
+        signals = ctypes.create_string_buffer(_ROOM)
+        _called(libc.sigemptyset, signals)
+        for one in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+            _called(libc.sigaddset, signals, int(one))
+        _called(libc.posix_spawnattr_setsigdefault, attributes, signals)
+        words = _array([_bytes(word) for word in command])
+        variables = _array([_bytes(f"{name}={value}") for name, value in env.items()])
+        pid = ctypes.c_int()
+        number = libc.posix_spawn(ctypes.byref(pid), _bytes(program), actions, attributes, words, variables)
+        if number:
+            at_fault = program if os.path.isdir(cwd) else cwd
+            raise OSError(number, os.strerror(number), at_fault)
+        ours.pop_all()
+    return Child(pid.value, pipes)
+
+
+@cache
+def can_spawn() -> bool:
+    """Return whether the C library has what this needs: glibc since 2.34 has."""
+    return sys.platform == "linux" and all(
+        hasattr(_libc(), f"posix_spawn_file_actions_add{name}_np") for name in ("chdir", "closefrom")
+    )
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+def _called(function: Any, *arguments: object) -> None:
+    if number := function(*arguments):
+        raise OSError(number if number > 0 else errno.EINVAL, os.strerror(max(number, errno.EINVAL)))
+
+
+def _stream(number: int, given: int | IO[Any] | None, theirs: ExitStack) -> tuple[int | None, io.FileIO | None]:
+    """Return the descriptor that becomes a stream of the process, if any, and our end of it if it is a pipe.
+
+    The descriptor is higher than those of the streams, so that none is overwritten before it was used.
+    """
+    if given is None:
+        return None, None
+    pipe: io.FileIO | None = None
+    if given == PIPE:
+        reads, writes = os.pipe2(os.O_CLOEXEC)
+        mine, descriptor = (writes, reads) if number == 0 else (reads, writes)
+        theirs.callback(os.close, descriptor)
+        pipe = io.FileIO(mine, "wb" if number == 0 else "rb")
+    elif given == DEVNULL:
+        descriptor = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        theirs.callback(os.close, descriptor)
+    else:
+        descriptor = given if isinstance(given, int) else given.fileno()
+    if descriptor < 3:
+        descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+        theirs.callback(os.close, descriptor)
+    return descriptor, pipe
+
+
+def _found(program: str, env: Mapping[str, str]) -> str:
+    if os.sep in program:
+        return program
+    if (found := shutil.which(program, path=env.get("PATH", os.defpath))) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
+    return found
+
+
+def _bytes(word: str) -> bytes:
+    encoded = os.fsencode(word)
+    if b"\0" in encoded:
+        raise ValueError("embedded null byte")
+    return encoded
+
+
+def _array(words: Sequence[bytes]) -> ctypes.Array[ctypes.c_char_p]:
+    return (ctypes.c_char_p * (len(words) + 1))(*words, None)
