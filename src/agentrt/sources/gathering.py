@@ -28,16 +28,17 @@ def gather(
     family: str = "",
     plugins: Sequence[Path] = (),
     owner: str | None = None,
+    store: Path | None = None,
 ) -> Gathered:
     """Return what files say to an agent that works in a workspace with a model of that family. Raises nothing.
 
     `home` is the user's home directory, None if it is not to be read; `plugins` are the directories of plugins. With an
-    `owner`, no memory is read from files.
+    `owner`, no memory is read from files. What is in the `store` is not looked at.
     """
     place = Path(workspace.path)
     root = repository_of(place)
     roots = tuple(dict.fromkeys((place, root))) if context.load_project_skills else ()
-    project, user = Reader(root), Reader()
+    project, user = Reader(root, store), Reader()
     readers, loaded = [project, user], list[Plugin]()
     for directory in plugins:
         readers.append(reader := Reader(directory))

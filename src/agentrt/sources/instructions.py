@@ -61,7 +61,7 @@ def of_user(home: Path, reader: Reader, family: str = "") -> Iterator[Document]:
 
 def _in(directory: Path, workspace: Path, reader: Reader, family: str) -> Iterator[Document]:
     """Yield the instructions in one directory. Case is ignored in names, and a file with several names is read once."""
-    found = {entry.name.lower(): entry.name for entry in reader.listing(directory)}
+    found = reader.listing(directory).names
     names = [name for name in NAMES if name in found]
     general = any(name not in VENDORS for name in names)
     for name in names:
@@ -106,8 +106,8 @@ def _below(directory: Path, reader: Reader, depth: int) -> Iterator[Path]:
         level = [
             below / entry.name
             for below in level
-            for entry in reader.listing(below)
-            if not entry.name.startswith(".") and entry.name not in PASSED_OVER and entry.is_dir(follow_symlinks=False)
+            for entry in reader.listing(below).directories
+            if not entry.name.startswith(".") and entry.name not in PASSED_OVER
         ]
         yield from level
 

@@ -57,7 +57,9 @@ class Resolver:
         problems: Problems = []
         directories = await self._fetched(context.plugins, workspace, problems)
         names = family(agent.llm)
-        found = await anyio.to_thread.run_sync(partial(gather, context, workspace, home, names, directories, owner))
+        found = await anyio.to_thread.run_sync(
+            partial(gather, context, workspace, home, names, directories, owner, self._cache)
+        )
         found = replace(found, problems=(*problems, *found.problems))
         if owner is not None and context.load_memory:
             told = [document async for document in memories_of(owner, context, workspace, self._shelf)]

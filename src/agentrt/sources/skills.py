@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -89,15 +88,8 @@ def _files(directory: Path, reader: Reader, depth: int) -> Iterator[tuple[Path, 
         return
     for entry in entries:
         path = directory / entry.name
-        if _is_directory(entry):
+        if entry.leads_to_directory():
             if depth:
                 yield from _files(path, reader, depth - 1)
         elif path.suffix == ".md" and entry.name.lower() != "readme.md":
             yield path, None
-
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that leads to itself
-        return False

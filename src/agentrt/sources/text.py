@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ..specs.context import ContextProblem
+from .listing import EMPTY, Entry, Listing, identity_of, listed
 
 MOST_BYTES = 1 << 20
 """Maximum size of a file; a larger one is skipped."""
@@ -22,14 +23,16 @@ class Reader:
     So is a link that leads out of the directory `within`, because a repository must not have other files shown.
     """
 
-    def __init__(self, within: Path | None = None) -> None:
+    def __init__(self, within: Path | None = None, apart: Path | None = None) -> None:
+        """What is in the directory `apart` is not looked at."""
         self.problems: list[ContextProblem] = []
         self.digests: dict[str, str] = {}
         """The SHA-256 of each file that was read, in hexadecimal."""
         self._within = os.path.realpath(within) if within is not None else None
         self._seen = set[tuple[int, int]]()
         self._known = dict[str, bool]()
-        self._listed = dict[str, list[os.DirEntry[str]]]()
+        self._listed = dict[str, Listing]()
+        self._apart = None if apart is None else identity_of(str(apart))
         self._looked = 0
 
     def read(self, path: Path) -> str | None:
@@ -57,35 +60,35 @@ class Reader:
             self.tell(path, "is no text in UTF-8")
             return None
 
-    def entries(self, directory: Path) -> list[os.DirEntry[str]]:
+    def entries(self, directory: Path) -> list[Entry]:
         """Return the entries of a directory, sorted by name; none if it is missing or was looked at before."""
         try:
-            return self.listing(directory) if self._is_new(os.stat(directory)) else []
+            return self.listing(directory).entries if self._is_new(os.stat(directory)) else []
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             self.tell(directory, f"cannot be read: {error.strerror or error}")
             return []
 
-    def listing(self, directory: Path) -> list[os.DirEntry[str]]:
-        """Return the entries of a directory, sorted by name, even if it was looked at before."""
-        if str(directory) in self._listed:
-            return self._listed[str(directory)]
-        self._listed[str(directory)] = found = self._list(directory)
-        return found
+    def listing(self, directory: Path) -> Listing:
+        """Return what is in a directory, even if it was looked at before."""
+        if (place := str(directory)) not in self._listed:
+            self._listed[place] = self._list(directory)
+        return self._listed[place]
 
-    def _list(self, directory: Path) -> list[os.DirEntry[str]]:
+    def _list(self, directory: Path) -> Listing:
         if self._leads_out(directory) or self._looked > MOST_FILES:
-            return []
+            return EMPTY
         try:
-            with os.scandir(directory) as entries:
-                found = sorted(filter(_has_name, entries), key=lambda entry: entry.name)
+            found = listed(str(directory))
         except (FileNotFoundError, NotADirectoryError):
-            return []
+            return EMPTY
         except OSError as error:
             self.tell(directory, f"cannot be read: {error.strerror or error}")
-            return []
-        self._looked += len(found)
+            return EMPTY
+        if found.identity == self._apart:
+            return EMPTY
+        self._looked += len(found.entries)
         if self._looked > MOST_FILES:
             self.tell(directory, f"nothing more is searched: more than {MOST_FILES} files were looked at")
         return found
@@ -135,11 +138,6 @@ def beginning_of(path: Path) -> str:
 
 def _is_below(real: str, root: str | None) -> bool:
     return root is not None and (real == root or real.startswith(root.rstrip(os.sep) + os.sep))
-
-
-def _has_name(entry: os.DirEntry[str]) -> bool:
-    """Return whether a name is valid text. Other names cannot be logged."""
-    return entry.name.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in entry.name)
 
 
 def _opener(path: str, flags: int) -> int:
