@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from agentrt.sources import listing
 from agentrt.sources.listing import listed
 from agentrt.sources.text import Reader
 
@@ -40,15 +39,6 @@ def test_a_directory_that_is_gone_is_told(tmp_path: Path) -> None:
     (tmp_path / "gone").rmdir()
     with pytest.raises(FileNotFoundError):
         listed(str(tmp_path / "gone"))
-
-
-def test_few_are_remembered(tmp_path: Path) -> None:
-    for number in range(listing.MOST_KEPT // 10_000 + 2):
-        place = tmp_path / str(number)
-        place.mkdir()
-        for name in range(100):
-            (place / str(name)).write_text("")
-        assert len(names(place)) == 100
 
 
 def test_the_store_is_not_looked_at(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -212,6 +213,21 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
     """The value of `State.answer` at that place."""
 
 
+def by_name(tools: tuple[ToolDefinition, ...]) -> Mapping[str, ToolDefinition]:
+    """Return tools by their names. A table is made once for each tuple, as long as it is in use."""
+    found = _tables.get(id(tools))
+    if found is None or found[0] is not tools:
+        if len(_tables) >= _MOST_TABLES:
+            _tables.clear()
+        # of tools with one name, the first one counts
+        found = _tables[id(tools)] = (tools, {tool.name: tool for tool in reversed(tools)})
+    return found[1]
+
+
+_MOST_TABLES = 1_000
+_tables = dict[int, tuple[tuple[ToolDefinition, ...], Mapping[str, ToolDefinition]]]()
+
+
 class State(msgspec.Struct, frozen=True, gc=False):
     """The state of a conversation after its first `seq` events."""
 
@@ -265,14 +281,15 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     def definition(self, name: str) -> ToolDefinition:
         """Return the definition of a tool; for a tool that the agent does not have, one with only its name."""
-        for definition in self.prompt.tools if self.prompt is not None else ():
-            if definition.name == name:
-                return definition
+        if self.prompt is not None and (found := by_name(self.prompt.tools).get(name)) is not None:
+            return found
         if self.servers:
-            for offer in (*(server.tools for server in self.servers.values()), self.searching):
-                for definition in offer:
-                    if definition.name == name:
-                        return definition
+            for server in self.servers.values():
+                if (found := by_name(server.tools).get(name)) is not None:
+                    return found
+            for found in self.searching:
+                if found.name == name:
+                    return found
         return ToolDefinition(name=name, description="", parameters=_ANY)
 
     @property
