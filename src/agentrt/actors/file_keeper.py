@@ -132,7 +132,10 @@ class FileKeeper:
         finally:
             self._at_work -= 1
             if not self._at_work and self.on:
-                await self._keep_after(told)
+                if self._is_unchanged():
+                    self._acting, self._due = Acting(), False
+                else:
+                    await self._keep_after(told)
 
     async def settle(self) -> None:
         """Keep the files if that is due, because the conversation is closed."""
@@ -339,12 +342,19 @@ class FileKeeper:
         finally:
             waits = False
 
+    def _is_unchanged(self) -> bool:
+        """Return whether the files are as they were kept last, as far as can be told at once."""
+        return self._looked and not self._failed and not self._turn.locked() and self.trees.is_still(self._last)
+
     async def _keep_before(self, batch: str, writes: Paths) -> None:
         if batch == self._batch:
             await self._before.wait()
             return
         self._batch, self._before = batch, anyio.Event()
         try:
+            if not self._running and self._is_unchanged():
+                self._acting = Acting()
+                return
             if self._kept.is_set():
                 await self._keep_in_time(writes)
             else:

@@ -105,6 +105,12 @@ class Trees(StoredTrees):
             await anyio.to_thread.run_sync(self._watch.close)
             self._watch = None
 
+    def is_still(self, tree: str) -> bool:
+        """Return whether the files are those of a tree, as far as can be told at once. This does not block."""
+        if self._last is None or self._last.tree != tree or self._watch is None or self._lock.locked():
+            return False
+        return self._watch.is_quiet()
+
     async def keep(self, paths: Collection[str] | None = None, *, whole: bool = False) -> Kept:
         """Return the tree of the files as they are now; for a workspace that was removed, the tree without files.
 
