@@ -218,6 +218,24 @@ def llm(session: nox.Session) -> None:
 
 
 @nox.session
+def compare(session: nox.Session) -> None:
+    """What users do, with an older commit and with this one in turn: `nox -s compare -- COMMIT [OPTIONS]`."""
+    commit, *options = session.posargs
+    session.install("-e", ".[test]")
+    with tempfile.TemporaryDirectory() as place:
+        older = Path(place, "older")
+        _git("worktree", "add", "--detach", str(older), commit)
+        try:
+            session.run("python", "-m", "venv", f"{place}/venv")
+            python = f"{place}/venv/bin/python"
+            session.run(python, "-m", "pip", "install", "-q", "-e", f"{older}[test]", external=True)
+            now = str(Path(session.bin, "python"))
+            session.run("python", "benchmarks/compare_commits.py", python, now, *options)
+        finally:
+            _git("worktree", "remove", "--force", str(older))
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Every benchmark, in short; pass `--peer COMMAND` on to compare."""
     session.install("-e", ".[test]")

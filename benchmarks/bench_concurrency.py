@@ -1,7 +1,8 @@
 """How many conversations does one process carry before they slow each other down?
 
 N conversations of 10 steps (nine calls of a tool that does nothing, then `finish`) run at once in one process under one
-`Runtime`, with a model that takes 200 ms a call: alone on an infinitely fast machine they would all take 2.0 s.
+`Runtime`, with a model that takes 200 ms a call: alone on an infinitely fast machine they would all take 2.0 s. They
+begin in the same second: the clock starts before they are opened.
 """
 
 from __future__ import annotations
@@ -43,21 +44,17 @@ async def run_many(directory: Path, conversations: int) -> dict[str, Any]:
     lags: list[float] = []
     before = harness.resident()
 
-    async def run(conversation: Conversation) -> State:
-        return await conversation.run()
-
     async with AsyncExitStack() as stack:
         runtime = await stack.enter_async_context(Runtime(directory / "store", client=model, tools=[noop]))
-        live = []
-        for _ in range(conversations):
-            conversation = await stack.enter_async_context(
-                Conversation(agent, directory, runtime=runtime, tools=[noop])
-            )
-            await conversation.send_message("Begin.")
-            live.append(conversation)
+
+        async def run() -> State:
+            async with Conversation(agent, directory, runtime=runtime, tools=[noop]) as conversation:
+                await conversation.send_message("Begin.")
+                return await conversation.run()
+
         sampler = asyncio.create_task(harness.sample_lag(lags))
         wall, cpu = time.perf_counter(), time.process_time()
-        ended = await asyncio.gather(*map(run, live))
+        ended = await asyncio.gather(*(run() for _ in range(conversations)))
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         sampler.cancel()
         if any(state.status is not ExecutionStatus.FINISHED for state in ended):

@@ -1,0 +1,174 @@
+"""One thing that users do, measured once: `python benchmarks/users.py ACT DIRECTORY` prints its figures as JSON.
+
+It uses what every version has had, so that an older commit can run it too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+FILES = 5_000
+CALLS = 30
+WARM = 5
+"""Calls that are not measured."""
+OPENED = 50
+STEPS, DELAY = 10, 0.2
+"""Of each of many conversations; the seconds of a call of the model."""
+
+
+def cpu() -> float:
+    """CPU seconds of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
+def repository(place: Path, files: int) -> Path:
+    """A workspace with so many small files."""
+    for number in range(files):
+        path = place / f"package{number // 50}" / f"module{number}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"def function{number}():\n    return {number}\n" * 10)
+    place.mkdir(exist_ok=True)
+    return place
+
+
+def call_of(tool: str, workspace: Path, number: int) -> Any:
+    """A command, or a new file."""
+    from agentrt.testing import call
+
+    if tool == "terminal":
+        return call("terminal", command=f"echo {number}")
+    return call("file_editor", command="create", path=f"{workspace}/package0/new{number}.py", file_text="x = 1\n")
+
+
+def agent_with(*tools: str, checkpoints: bool = True) -> Any:
+    """An agent with tools."""
+    from agentrt import LLM, Agent, Tool
+
+    return Agent(llm=LLM(model="scripted"), tools=tuple(map(Tool, tools)), stuck=None, checkpoints=checkpoints)
+
+
+async def calls(directory: Path, tool: str, checkpoints: bool) -> dict[str, float]:
+    """What a call costs in a repository."""
+    from agentrt import Conversation, Runtime
+    from agentrt.testing import ScriptedLLM, finish
+
+    workspace, marks = repository(directory / "workspace", FILES), list[tuple[float, float]]()
+
+    def turn(request: Any) -> Any:
+        marks.append((time.perf_counter(), cpu()))
+        return call_of(tool, workspace, len(marks)) if len(marks) <= CALLS else finish("done")
+
+    agent = agent_with("terminal", "file_editor", checkpoints=checkpoints)
+    async with Runtime(directory / "store", client=ScriptedLLM(turn, keep=False)) as runtime:
+        async with Conversation(agent, workspace, runtime=runtime) as conversation:
+            await conversation.send_message("Begin.")
+            await conversation.run()
+    walls = [after[0] - before[0] for before, after in itertools.pairwise(marks)]
+    return {
+        "first ms": walls[0] * 1e3,
+        "ms": statistics.median(walls[WARM:]) * 1e3,
+        "CPU ms": (marks[-1][1] - marks[WARM][1]) / (len(marks) - 1 - WARM) * 1e3,
+    }
+
+
+async def opening(directory: Path) -> dict[str, float]:
+    """What it costs to begin a conversation and leave it."""
+    from agentrt import Conversation, Runtime
+    from agentrt.testing import ScriptedLLM
+
+    workspace, agent = repository(directory / "workspace", FILES), agent_with("terminal", "file_editor")
+    async with Runtime(directory / "store", client=ScriptedLLM([])) as runtime:
+        for number in range(WARM + OPENED):
+            if number == WARM:
+                wall, used = time.perf_counter(), cpu()
+            async with Conversation(agent, workspace, runtime=runtime):
+                pass
+        return {"ms": (time.perf_counter() - wall) / OPENED * 1e3, "CPU ms": (cpu() - used) / OPENED * 1e3}
+
+
+async def many(directory: Path, count: int, tool: str) -> dict[str, float]:
+    """What it costs that many conversations begin in the same second, each in a workspace of its own."""
+    from agentrt import Conversation, Runtime
+    from agentrt.testing import ScriptedLLM, finish
+
+    lags = list[float]()
+
+    async def sample() -> None:
+        while True:
+            begun = time.perf_counter()
+            await asyncio.sleep(0.01)
+            lags.append(time.perf_counter() - begun - 0.01)
+
+    def turn(request: Any) -> Any:
+        number = sum(message.role == "assistant" for message in request.messages) + 1
+        return call_of(tool, directory, number) if number < STEPS else finish("done")
+
+    agent = agent_with("terminal", "file_editor")
+    sampling = asyncio.create_task(sample())
+    async with Runtime(directory / "store", client=ScriptedLLM(turn, delay=DELAY, keep=False)) as runtime:
+
+        async def one(number: int) -> None:
+            workspace = repository(directory / f"workspace{number}", 0)
+            async with Conversation(agent, workspace, runtime=runtime) as conversation:
+                await conversation.send_message("Begin.")
+                await conversation.run()
+
+        wall, used = time.perf_counter(), cpu()
+        await asyncio.gather(*(one(number) for number in range(count)))
+        took = {"s": time.perf_counter() - wall, "CPU s": cpu() - used}
+    sampling.cancel()
+    return {**took, "lag p99 ms": sorted(lags)[int(len(lags) * 0.99)] * 1e3}
+
+
+def importing(statement: str) -> dict[str, float]:
+    """What an import costs, in this new process."""
+    wall, used = time.perf_counter(), cpu()
+    exec(statement)
+    took = {"ms": (time.perf_counter() - wall) * 1e3, "CPU ms": (cpu() - used) * 1e3}
+    with open("/proc/self/status") as status:
+        peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+    return {**took, "MB": peak / 1024}
+
+
+USUAL = "from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool"
+
+ACTS: dict[str, Callable[[Path], Awaitable[dict[str, float]]]] = {
+    "a command, 5,000 files": lambda place: calls(place, "terminal", True),
+    "the same, no checkpoints": lambda place: calls(place, "terminal", False),
+    "an edit, 5,000 files": lambda place: calls(place, "file_editor", True),
+    "the same edit, no checkpoints": lambda place: calls(place, "file_editor", False),
+    "opening, 5,000 files": opening,
+    "20 x 10 edits": lambda place: many(place, 20, "file_editor"),
+    "100 x 10 edits": lambda place: many(place, 100, "file_editor"),
+    "100 x 10 commands": lambda place: many(place, 100, "terminal"),
+    "300 x 10 edits": lambda place: many(place, 300, "file_editor"),
+}
+IMPORTS = {
+    "import asyncio, anyio, msgspec": "import asyncio, anyio, msgspec",
+    "import agentrt": "import agentrt",
+    "import of the usual names": USUAL,
+}
+
+
+def main() -> None:
+    """Do it, and print the figures."""
+    act, directory = sys.argv[1:]
+    found = importing(IMPORTS[act]) if act in IMPORTS else asyncio.run(_done(ACTS[act], Path(directory)))
+    print(json.dumps(found))
+
+
+async def _done(act: Callable[[Path], Awaitable[dict[str, float]]], place: Path) -> dict[str, float]:
+    return await act(place)
+
+
+if __name__ == "__main__":
+    main()
