@@ -12,10 +12,11 @@ import pytest
 pytestmark = pytest.mark.real
 
 BUDGETS = Path(__file__).parent / "costs.json"
-SLACK = 1.01
-"""Of calls and bytes: a read may be cut in two, and a time has more or fewer digits."""
-BETTER = 0.97
-"""A figure this much below its budget is to become the budget."""
+SLACK = {"calls": 1.02, "bytes": 1.01}
+ROOM = {"callbacks": 3, "hops": 1}
+"""What a figure may be above its budget: on a busy machine, output comes in more pieces."""
+BETTER = 0.9
+"""A figure below this share of its budget is to become the budget."""
 RAISED = "the commit that raises a budget in tests/costs.json says why"
 LOWER = "python -m tests.costs > tests/costs.json"
 
@@ -30,9 +31,9 @@ def test_no_act_costs_more_than_its_budget() -> None:
     for act, budget in budgets.items():
         for what, most in budget.items():
             cost, told = costs[act].get(what, 0), f"{costs[act].get(what, 0)} instead of {most}"
-            if cost > most * (SLACK if what in ("calls", "bytes") else 1):
+            if cost > most * SLACK.get(what, 1) + ROOM.get(what, 0):
                 above[f"{what} of {act}"] = told
-            elif cost < most * BETTER:
+            elif cost < most * BETTER - ROOM.get(what, 0):
                 below[f"{what} of {act}"] = told
     assert not above, RAISED
     assert not below, LOWER

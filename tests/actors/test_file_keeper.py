@@ -224,6 +224,24 @@ async def test_a_fork_of_what_nothing_has_changed_yet_has_the_files(tmp_path: Pa
         assert fork.id != talk.id
 
 
+async def test_until_a_call_may_write_nothing_has_changed(tmp_path: Path) -> None:
+    """Nothing is kept with a message; and a rewind goes back to what is there."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    async with (
+        patient(tmp_path / "s", ScriptedLLM([call("think", thought="hm"), finish("Done.")])) as runtime,
+        Conversation(AGENT, work, runtime=runtime) as talk,
+    ):
+        began = await talk.send_message("go")
+        await talk.run()
+        assert not any(isinstance(event, WorkspaceSnapshot) for event in await logged(talk))
+        assert (await talk.workspace.file_changes(began.seq, talk.cursor.seq)).items == ()
+        assert (await talk.workspace.file_diff(began.seq, talk.cursor.seq)).diff == ""
+        await talk.rewind(began, files=True)
+        assert (work / "a.txt").read_text() == "one\n"
+
+
 async def test_what_a_call_did_that_a_crash_cut_is_the_agents(tmp_path: Path) -> None:
     """A person is not taken for the one who did it, and it goes back."""
     work, store = tmp_path / "work", tmp_path / "s"

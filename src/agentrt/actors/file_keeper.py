@@ -51,8 +51,8 @@ _LATE = "a call ran already when they were kept as they were before it, and what
 class Patience(msgspec.Struct, frozen=True):
     """For how many seconds a call waits for the trees before and after it."""
 
-    first: float = 0.2
-    """For the first tree, which is made in the background."""
+    first: float = 2.0
+    """For the first tree. After that, it may have changes of the first call."""
     before: float = 10.0
     """For a later tree before it. After that, the authors of the changes in it are unknown."""
     after: float = 0.2

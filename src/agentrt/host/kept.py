@@ -18,4 +18,4 @@ def kept_files(storage: Storage, created: ConversationCreated) -> KeptFiles:
     async def history() -> FileHistory:
         return file_history([event async for event in storage.history(name).read(0)])
 
-    return KeptFiles(trees, history)
+    return KeptFiles(trees, history, keeps=created.agent.checkpoints)

@@ -22,10 +22,14 @@ _TYPES: dict[str, Literal["directory", "link", "other"]] = {"04": "directory", "
 
 
 class KeptFiles:
-    """The kept files of one conversation. All methods raise `WorkspaceError`: `no-checkpoint` if none were kept."""
+    """The kept files of one conversation. All methods raise `WorkspaceError`: `no-checkpoint` if none were kept.
 
-    def __init__(self, trees: Trees, history: Callable[[], Awaitable[FileHistory]]) -> None:
-        self._trees, self._history = trees, history
+    Files are kept before the first call that may change them; until then, nothing has changed between two events.
+    """
+
+    def __init__(self, trees: Trees, history: Callable[[], Awaitable[FileHistory]], *, keeps: bool = True) -> None:
+        """`keeps`: whether the files of this conversation are kept at all."""
+        self._trees, self._history, self._keeps = trees, history, keeps
 
     async def list(self, path: str, at: int) -> FileList:
         """Return the entries of a directory after an event; their times are that of the tree."""
@@ -43,6 +47,8 @@ class KeptFiles:
         """Return the files that differ between two events, and who changed them."""
         first, last = sorted((since, until))
         moments, words = await self._between(first, last), _STATUS if since <= until else _BACK
+        if not moments:
+            return FileChanges(since=since, until=until, items=(), truncated=False)
         pairs = [(one.tree, other.tree) for one, other in pairwise(moments)]
         steps = await self._trees.steps([(moments[0].tree, moments[-1].tree), *pairs])
         by = dict[str, dict[By, None]]()
@@ -63,12 +69,17 @@ class KeptFiles:
         """Return the diff of a file, or of all files below a directory."""
         first, last = sorted((since, until))
         moments = await self._between(first, last)
+        if not moments:
+            return FileDiff(diff="", truncated=False)
         trees = (moments[0].tree, moments[-1].tree) if since <= until else (moments[-1].tree, moments[0].tree)
         diff, cut = await self._trees.diff(*trees, "/".join(parts_of(path)))
         return FileDiff(diff=diff, truncated=cut)
 
     async def _between(self, since: int, until: int) -> Sequence[Moment]:
-        if moments := (await self._history()).between(since, until):
+        """Return the moments between two events; none if no call could change files yet."""
+        history = await self._history()
+        moments = history.between(since, until)
+        if moments or (self._keeps and not history.moments):
             return moments
         raise _missing(since)
 
