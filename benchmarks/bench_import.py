@@ -1,7 +1,7 @@
 """What does a start cost: of `import agentrt`, of a server, and of a run?
 
-- Wall seconds of a fresh interpreter that imports it, minus those of one that does not; resident memory and modules
-  that the import adds within one process.
+- Wall seconds of a fresh interpreter that imports its usual names, minus those of one that does not; resident memory
+  and modules that the import adds within one process.
 - Wall and CPU seconds of `agentrt serve` until `/ready` answers, and the resident memory that it has then, with a model
   that is called directly; and whether it has imported litellm.
 - Wall and CPU seconds of `agentrt run` until its first request is at the model's address.
@@ -26,6 +26,7 @@ from pathlib import Path
 import harness
 import msgspec
 import psutil
+from users import USUAL
 
 GOAL_SECONDS = 0.2
 GOAL_MB = 40
@@ -61,8 +62,8 @@ def _run(interpreter: Sequence[str], statement: str) -> tuple[float, float, floa
 class Import:
     """Measures one import under one interpreter, a repeat at a time."""
 
-    def __init__(self, interpreter: Sequence[str], module: str) -> None:
-        self._interpreter, self._module = interpreter, module
+    def __init__(self, interpreter: Sequence[str], statement: str) -> None:
+        self._interpreter, self._statement = interpreter, statement
         self.seconds: list[float] = []
         self.cpu: list[float] = []
         self.megabytes: list[float] = []
@@ -70,12 +71,12 @@ class Import:
 
     def warm(self) -> None:
         """Once unmeasured: compiles the modules, and brings their files into memory."""
-        _run(self._interpreter, f"import {self._module}")
+        _run(self._interpreter, self._statement)
 
     def repeat(self) -> None:
         """Once more."""
         bare = [_run(self._interpreter, "pass")[:2] for _ in range(3)]
-        wall, cpu, memory, modules = _run(self._interpreter, f"import {self._module}")
+        wall, cpu, memory, modules = _run(self._interpreter, self._statement)
         self.seconds.append(wall - statistics.median(each[0] for each in bare))
         self.cpu.append(cpu - statistics.median(each[1] for each in bare))
         self.megabytes.append(memory / 1e6)
@@ -183,7 +184,7 @@ def main() -> None:
     """Measure, and report."""
     options = harness.parser(__doc__).parse_args()
     harness.set_directory(options.dir)
-    own, served, runs = Import([sys.executable], "agentrt"), list[Start](), list[Start]()
+    own, served, runs = Import([sys.executable], USUAL), list[Start](), list[Start]()
     with compiled():
         own.warm()
         serve(), run()
@@ -193,10 +194,10 @@ def main() -> None:
             runs.append(run())
         litellm = serve(listed=True).litellm
     figures = [
-        harness.Figure("import agentrt: wall, beyond a bare interpreter", own.seconds, "s", GOAL_SECONDS),
-        harness.Figure("import agentrt: CPU, beyond a bare interpreter", own.cpu, "s"),
-        harness.Figure("import agentrt: memory added", own.megabytes, "MB", GOAL_MB),
-        harness.Figure("import agentrt: modules added", own.modules, ""),
+        harness.Figure("import of the usual names: wall, beyond a bare interpreter", own.seconds, "s", GOAL_SECONDS),
+        harness.Figure("import of the usual names: CPU, beyond a bare interpreter", own.cpu, "s"),
+        harness.Figure("import of the usual names: memory added", own.megabytes, "MB", GOAL_MB),
+        harness.Figure("import of the usual names: modules added", own.modules, ""),
         *figures_of("agentrt serve, until it is ready", served, GOAL_READY, GOAL_READY_MB),
         harness.Figure("agentrt serve: modules of litellm", [litellm], "", 0),
         *figures_of("agentrt run, until its first request", runs, GOAL_REQUEST, None),

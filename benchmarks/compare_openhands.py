@@ -24,6 +24,7 @@ import bench_step
 import harness
 import msgspec
 from rich.table import Table
+from users import USUAL
 
 BEGUN = time.monotonic()
 WORK = Path(__file__).with_name("openhands_work.py")
@@ -125,9 +126,9 @@ def imports(peer: Peer | None, repeats: int) -> list[Pair]:
 
         return measure
 
-    ours = bench_import.Import([sys.executable], "agentrt")
+    ours = bench_import.Import([sys.executable], USUAL)
     ours.warm()
-    theirs = bench_import.Import(peer.command, "openhands.sdk") if peer else None
+    theirs = bench_import.Import(peer.command, "import openhands.sdk") if peer else None
     alternate(pairs, repeats, side(ours), side(theirs) if theirs else None)
     return pairs
 
