@@ -2,9 +2,9 @@
 
 A provider streams 30 pieces a second to each conversation, and each has a subscriber with a WebSocket. A number of
 them is carried when p99 of the time from the provider's write to the subscriber's receipt is under 250 ms, p99 of the
-server's event-loop lag is under 50 ms, and all pieces arrive. The number grows until two are not carried, each in two tries,
-or up to a bound; a try that other programs of the machine disturbed is made again. The same is asked with the models
-called through litellm.
+server's event-loop lag is under 50 ms, and all pieces arrive. The number grows until two are not carried, each in two
+tries, or up to a bound; a try that other programs of the machine disturbed is made again. The same is asked with the
+models called through litellm.
 
 The server, the provider and the subscribers are a process each. The moment of the write is in the text of each piece,
 on the clock of the machine. What was saturated is told by the CPU of the three, and of the rest of the machine.

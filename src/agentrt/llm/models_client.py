@@ -78,13 +78,13 @@ class ModelsClient:
         return await self._direct() if way(llm) == "wire" else await self._through_litellm()
 
     async def _direct(self) -> WireClient:
-        if self._wire is None:
+        if (client := self._wire) is None:
             module = await load("agentrt.llm.wire_client")
-            self._wire = self._wire or module.WireClient(self._environment)
-        return self._wire
+            client = self._wire = self._wire or module.WireClient(self._environment)
+        return client
 
     async def _through_litellm(self) -> LiteLLMClient:
-        if self._litellm is None:
+        if (client := self._litellm) is None:
             module = await load("agentrt.llm.litellm_client")
-            self._litellm = self._litellm or module.LiteLLMClient(self._environment)
-        return self._litellm
+            client = self._litellm = self._litellm or module.LiteLLMClient(self._environment)
+        return client

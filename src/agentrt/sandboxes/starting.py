@@ -41,12 +41,14 @@ async def opened(
     place, variables = os.fspath(cwd or os.getcwd()), dict(os.environ if env is None else env)
     sys.audit("subprocess.Popen", command[0], list(command), place, variables)
     start = _Start(partial(_begin, command, place, variables, stdin, stdout, stderr))
+    begun: Begun | None = None
     try:
         with anyio.CancelScope(shield=True):
             begun = await anyio.to_thread.run_sync(start)
     except BaseException:
         start.give_up()
         raise
+    assert begun is not None
     return Started(begun)
 
 
