@@ -220,6 +220,8 @@ def llm(session: nox.Session) -> None:
 @nox.session
 def compare(session: nox.Session) -> None:
     """What users do, with an older commit and with this one in turn: `nox -s compare -- COMMIT [OPTIONS]`."""
+    if not session.posargs:
+        session.error("name a commit: nox -s compare -- COMMIT")
     commit, *options = session.posargs
     session.install("-e", ".[test]")
     with tempfile.TemporaryDirectory() as place:
@@ -230,6 +232,8 @@ def compare(session: nox.Session) -> None:
             python = f"{place}/venv/bin/python"
             session.run(python, "-m", "pip", "install", "-q", "-e", f"{older}[test]", external=True)
             now = str(Path(session.bin, "python"))
+            for interpreter, source in ((python, older), (now, Path.cwd())):
+                session.run(interpreter, "-m", "compileall", "-q", str(source / "src" / "agentrt"), external=True)
             session.run("python", "benchmarks/compare_commits.py", python, now, *options)
         finally:
             _git("worktree", "remove", "--force", str(older))

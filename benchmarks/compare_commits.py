@@ -57,9 +57,10 @@ def main() -> None:
     results = []
     for act in acts:
         pairs = []
-        for _ in range(rounds):
+        for number in range(rounds):
             speeds.append(calibrated())
-            pairs.append((measured(given.before, act), measured(given.now, act)))
+            found = [measured(python, act) for python in (given.before, given.now)[:: 1 if number % 2 else -1]]
+            pairs.append(found if number % 2 else found[::-1])
         for unit in pairs[0][0]:
             before, now = (statistics.median(pair[side][unit] for pair in pairs) for side in (0, 1))
             ratio = statistics.median(pair[1][unit] / pair[0][unit] for pair in pairs if pair[0][unit])

@@ -41,6 +41,8 @@ WARM = 10
 """Steps, or conversations, that are not counted."""
 SYNCED = "synced"
 """The point of `Probe` behind each sync of a file."""
+PLACE = "/tmp"
+"""Where the files are: the log names them, so the length of their paths counts."""
 FILES = 600
 """In the workspace: more than are looked at one by one."""
 USUAL = "from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool"
@@ -51,7 +53,7 @@ class Counting:
 
     def __init__(self, log: Path) -> None:
         self._log = log
-        self._counted: Counter[str] = Counter()
+        self._counted: Counter[str] = Counter(dict.fromkeys(("calls", "callbacks", "hops", "processes", "syncs"), 0))
         self._on = False
         sys.addaudithook(self._audit)
 
@@ -139,7 +141,7 @@ async def openings(place: Path) -> dict[str, int]:
     """What it costs to begin a conversation and leave it, beside others in its workspace."""
     counting, marks = Counting(place / "store"), list[dict[str, int]]()
     where = workspace(place)
-    async with Runtime(place / "store", client=ScriptedLLM([])) as runtime:
+    async with Runtime(place / "store", client=ScriptedLLM([]), probe=counting.passed) as runtime:
         for _ in range(WARM + 5):
             with counting.on():
                 async with Conversation(agent_with(Limits()), where, runtime=runtime):
@@ -181,7 +183,7 @@ def main() -> None:
         "opening a conversation": openings,
     }
     for name, cost in costs.items():
-        with tempfile.TemporaryDirectory() as place:
+        with tempfile.TemporaryDirectory(dir=PLACE) as place:
             found[name] = asyncio.run(cost(Path(place)))
     print(msgspec.json.format(msgspec.json.encode(found)).decode())
 

@@ -104,6 +104,9 @@ def ring_of(item: pytest.Item) -> str:
 
 def _is_code(event: str, arguments: Iterable[object]) -> bool:
     """Whether an event reads or compiles a module, reads its data, or keeps an example of hypothesis."""
-    path = str(next(iter(arguments), ""))
+    given = next(iter(arguments), "")
+    if isinstance(given, int):
+        return True  # a descriptor: how it was opened was an event of its own
+    path = str(given)
     files = event in FILES and (path.startswith(CODE) or path.endswith((".py", ".pyc")) or "/.hypothesis" in path)
     return files or (event == "open" and path.startswith("<")) or path == ":memory:"

@@ -29,8 +29,9 @@ def test_no_act_costs_more_than_its_budget() -> None:
     assert costs.keys() == budgets.keys()
     above, below = dict[str, str](), dict[str, str]()
     for act, budget in budgets.items():
-        for what, most in budget.items():
-            cost, told = costs[act].get(what, 0), f"{costs[act].get(what, 0)} instead of {most}"
+        for what in budget.keys() | costs[act].keys():
+            cost, most = costs[act].get(what, 0), budget.get(what, 0)
+            told = f"{cost} instead of {most}"
             if cost > most * SLACK.get(what, 1) + ROOM.get(what, 0):
                 above[f"{what} of {act}"] = told
             elif cost < most * BETTER - ROOM.get(what, 0):

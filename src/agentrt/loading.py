@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from .errors import ToolError
 
-_one = threading.Lock()
+_one = threading.RLock()
 """Held during an import: two threads that import the same packages at once see half of them (`ImportError`)."""
 
 

@@ -11,4 +11,5 @@ if TYPE_CHECKING:
 
 __all__ = ["CRITICS", "LABELS", "APIBasedCritic", "AgentFinishedCritic", "EmptyPatchCritic", "PassCritic"]
 
-__getattr__ = lazily(__name__, {"APIBasedCritic": "classifier", "LABELS": "taxonomy"})
+if not TYPE_CHECKING:  # else any name would be one
+    __getattr__ = lazily(__name__, {"APIBasedCritic": "classifier", "LABELS": "taxonomy"})

@@ -26,4 +26,5 @@ __all__ = [
     "WireClient",
 ]
 
-__getattr__ = lazily(__name__, {"LiteLLMClient": "litellm_client", "WireClient": "wire_client"})
+if not TYPE_CHECKING:  # else any name would be one
+    __getattr__ = lazily(__name__, {"LiteLLMClient": "litellm_client", "WireClient": "wire_client"})

@@ -56,5 +56,5 @@ def _wait(error: ModelError, tried: int, llm: LLM) -> float:
     """
     if error.retry_after is not None:
         return error.retry_after
-    highest = min(llm.retry_min_wait * 2**tried, llm.retry_max_wait)
+    highest = min(llm.retry_min_wait * 2 ** min(tried, 60), llm.retry_max_wait)
     return random.uniform(llm.retry_min_wait, max(llm.retry_min_wait, highest))

@@ -12,7 +12,6 @@ import errno
 import fcntl
 import io
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -51,7 +50,8 @@ class Child:
     def wait(self) -> int:
         """Wait until it ends, and return its exit code. For a thread, unless it has ended."""
         while (code := self.poll()) is None:
-            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            with suppress(ChildProcessError):  # somebody else has waited for it by now, maybe `poll`
+                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         return code
 
     def send_signal(self, number: int) -> None:
@@ -81,19 +81,23 @@ _left: list[Child] = []
 def spawned(
     command: Sequence[str],
     *,
-    cwd: str,
+    cwd: str | None,
     env: Mapping[str, str],
-    stdin: int | IO[Any] | None,
-    stdout: int | IO[Any] | None,
-    stderr: int | IO[Any] | None,
+    stdin: int | None,
+    stdout: int | None,
+    stderr: int | None,
 ) -> Child:
-    """Start a program in a session of its own. For a thread.
+    """Start a program in a session of its own, in the directory `cwd` (None: that of this process). For a thread.
 
-    Its streams are descriptors, files, `PIPE`, `DEVNULL`, or those of this process (None). It has no other descriptors.
+    Its streams are descriptors, `PIPE`, `DEVNULL`, or those of this process (None). It has no other descriptors.
     Raises `OSError`, and `ValueError` for arguments that no program can have.
     """
-    _left[:] = [child for child in _left if child.poll() is None]
-    program = _found(command[0], env)
+    for child in list(_left):  # others may add to it meanwhile
+        if child.poll() is not None:
+            with suppress(ValueError):
+                _left.remove(child)
+    words, variables = _array([_bytes(word) for word in command]), _array([_variable(*pair) for pair in env.items()])
+    program = _found(os.fspath(command[0]), env, cwd)
     with ExitStack() as theirs, ExitStack() as ours:
         pipes = list[io.FileIO | None]()
         actions, attributes = ctypes.create_string_buffer(_ROOM), ctypes.create_string_buffer(_ROOM)
@@ -108,7 +112,8 @@ def spawned(
             if descriptor is not None:
                 _called(libc.posix_spawn_file_actions_adddup2, actions, descriptor, number)
         _called(libc.posix_spawn_file_actions_addclosefrom_np, actions, 3)
-        _called(libc.posix_spawn_file_actions_addchdir_np, actions, _bytes(cwd))
+        if cwd is not None:
+            _called(libc.posix_spawn_file_actions_addchdir_np, actions, _bytes(cwd))
         _called(libc.posix_spawnattr_init, attributes)
         theirs.callback(libc.posix_spawnattr_destroy, attributes)
         _called(libc.posix_spawnattr_setflags, attributes, ctypes.c_short(_SETSIGDEF | _SETSID))
@@ -117,13 +122,11 @@ def spawned(
         for one in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
             _called(libc.sigaddset, signals, int(one))
         _called(libc.posix_spawnattr_setsigdefault, attributes, signals)
-        words = _array([_bytes(word) for word in command])
-        variables = _array([_bytes(f"{name}={value}") for name, value in env.items()])
         pid = ctypes.c_int()
         number = libc.posix_spawn(ctypes.byref(pid), _bytes(program), actions, attributes, words, variables)
         if number:
-            at_fault = program if os.path.isdir(cwd) else cwd
-            raise OSError(number, os.strerror(number), at_fault)
+            is_there = cwd is None or (os.path.isdir(cwd) and os.access(cwd, os.X_OK))
+            raise OSError(number, os.strerror(number), program if is_there else cwd)
         ours.pop_all()
     return Child(pid.value, pipes)
 
@@ -142,11 +145,12 @@ def _libc() -> ctypes.CDLL:
 
 
 def _called(function: Any, *arguments: object) -> None:
-    if number := function(*arguments):
-        raise OSError(number if number > 0 else errno.EINVAL, os.strerror(max(number, errno.EINVAL)))
+    if result := function(*arguments):
+        number = result if result > 0 else errno.EINVAL
+        raise OSError(number, os.strerror(number))
 
 
-def _stream(number: int, given: int | IO[Any] | None, theirs: ExitStack) -> tuple[int | None, io.FileIO | None]:
+def _stream(number: int, given: int | None, theirs: ExitStack) -> tuple[int | None, io.FileIO | None]:
     """Return the descriptor that becomes a stream of the process, if any, and our end of it if it is a pipe.
 
     The descriptor is higher than those of the streams, so that none is overwritten before it was used.
@@ -154,6 +158,7 @@ def _stream(number: int, given: int | IO[Any] | None, theirs: ExitStack) -> tupl
     if given is None:
         return None, None
     pipe: io.FileIO | None = None
+    descriptor = given
     if given == PIPE:
         reads, writes = os.pipe2(os.O_CLOEXEC)
         mine, descriptor = (writes, reads) if number == 0 else (reads, writes)
@@ -162,23 +167,33 @@ def _stream(number: int, given: int | IO[Any] | None, theirs: ExitStack) -> tupl
     elif given == DEVNULL:
         descriptor = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         theirs.callback(os.close, descriptor)
-    else:
-        descriptor = given if isinstance(given, int) else given.fileno()
     if descriptor < 3:
         descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
         theirs.callback(os.close, descriptor)
     return descriptor, pipe
 
 
-def _found(program: str, env: Mapping[str, str]) -> str:
+def _found(program: str, env: Mapping[str, str], cwd: str | None) -> str:
+    """Return the path of a program, as execvp(3) finds it from the directory of the new process."""
     if os.sep in program:
         return program
-    if (found := shutil.which(program, path=env.get("PATH", os.defpath))) is None:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
-    return found
+    number = errno.ENOENT
+    for place in env.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(cwd or os.curdir, place, program)
+        if os.path.isfile(path):
+            if os.access(path, os.X_OK):
+                return path
+            number = errno.EACCES
+    raise OSError(number, os.strerror(number), program)
 
 
-def _bytes(word: str) -> bytes:
+def _variable(name: str, value: str) -> bytes:
+    if not name or "=" in name:
+        raise ValueError("illegal environment variable name")
+    return _bytes(f"{name}={value}")
+
+
+def _bytes(word: str | os.PathLike[str]) -> bytes:
     encoded = os.fsencode(word)
     if b"\0" in encoded:
         raise ValueError("embedded null byte")

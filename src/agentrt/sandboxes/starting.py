@@ -8,18 +8,20 @@ have opened a socket or a log under it.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from subprocess import PIPE, Popen
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from functools import cache, partial
+from subprocess import DEVNULL, PIPE, Popen
 from typing import IO, Any, Protocol
 
 import anyio
 import anyio.lowlevel
-import anyio.to_thread
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from .spawning import can_spawn, spawned
@@ -36,15 +38,19 @@ async def opened(
 ) -> Started:
     """Start a program in a session of its own. A scope cannot cancel this: a program that runs always has its handle.
 
-    The streams are as for `subprocess.Popen`. Raises `OSError`, and `ValueError` for words that no program can have.
+    Its streams are descriptors or files, `PIPE`, `DEVNULL`, or those of this process (None). Raises `OSError`, and
+    `ValueError` for words that no program can have.
     """
-    place, variables = os.fspath(cwd or os.getcwd()), dict(os.environ if env is None else env)
-    sys.audit("subprocess.Popen", command[0], list(command), place, variables)
-    start = _Start(partial(_begin, command, place, variables, stdin, stdout, stderr))
+    place, variables = None if cwd is None else os.fspath(cwd), dict(os.environ if env is None else env)
+    if can_spawn():
+        sys.audit("subprocess.Popen", command[0], list(command), place, variables)
+    with ExitStack() as copies:
+        streams = [_copied(given, copies) for given in (stdin, stdout, stderr)]
+        start = _Start(partial(_begin, command, place, variables, *streams), copies.pop_all())
     begun: Begun | None = None
     try:
         with anyio.CancelScope(shield=True):
-            begun = await anyio.to_thread.run_sync(start)
+            begun = await asyncio.wrap_future(_threads().submit(start))
     except BaseException:
         start.give_up()
         raise
@@ -52,13 +58,30 @@ async def opened(
     return Started(begun)
 
 
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """The threads that start processes. They do not end: a process may ask to be killed as the thread ends that started
+    it (PR_SET_PDEATHSIG).
+    """
+    return ThreadPoolExecutor(4, "starting")
+
+
+def _copied(given: int | IO[Any] | None, copies: ExitStack) -> int | None:
+    """Return a copy of a descriptor for the thread, since the caller may close its own if it is cancelled."""
+    if given is None or given in (PIPE, DEVNULL):
+        return given
+    copy = fcntl.fcntl(given, fcntl.F_DUPFD_CLOEXEC, 3)
+    copies.callback(os.close, copy)
+    return copy
+
+
 def _begin(
     command: Sequence[str],
-    cwd: str,
+    cwd: str | None,
     env: Mapping[str, str],
-    stdin: int | IO[Any] | None,
-    stdout: int | IO[Any] | None,
-    stderr: int | IO[Any] | None,
+    stdin: int | None,
+    stdout: int | None,
+    stderr: int | None,
 ) -> Begun:
     if can_spawn():
         return spawned(command, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
@@ -83,35 +106,48 @@ class Begun(Protocol):
 
 
 class _Start:
-    """The start of a process in a thread. If nobody waits for it any more, the process is killed."""
+    """The start of a process in a thread. If nobody waits for it any more, it is killed."""
 
-    def __init__(self, begin: Callable[[], Begun]) -> None:
-        self._begin = begin
+    def __init__(self, begin: Callable[[], Begun], copies: ExitStack) -> None:
+        """`copies` are closed once it has begun, or will not."""
+        self._begin, self._copies = begin, copies
         self._begun: Begun | None = None
-        self._given_up = False
+        self._begins = self._given_up = False
         self._lock = threading.Lock()
 
-    def __call__(self) -> Begun:
-        begun = self._begin()
+    def __call__(self) -> Begun | None:
+        with self._lock:
+            if self._given_up:
+                return None
+            self._begins = True
+        with self._copies:
+            begun = self._begin()
         with self._lock:
             self._begun = begun
-            if self._given_up:
-                _kill(begun)
-        return begun
+            if not self._given_up:
+                return begun
+        _end(begun)
+        return None
 
     def give_up(self) -> None:
         """Kill the process now, or once it runs."""
         with self._lock:
             self._given_up = True
+            if not self._begins:
+                self._copies.close()
             if self._begun is not None:
-                _kill(self._begun)
+                _threads().submit(_end, self._begun)
 
 
-def _kill(begun: Begun) -> None:
-    begun.send_signal(signal.SIGKILL)
+def _end(begun: Begun) -> None:
+    """Kill a process, and what it has started in its session, and wait for it. For a thread."""
     for pipe in (begun.stdin, begun.stdout, begun.stderr):
         if pipe is not None:
             pipe.close()
+    if begun.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(begun.pid, signal.SIGKILL)
+    begun.wait()
 
 
 class Started(Process):
@@ -189,8 +225,10 @@ class Started(Process):
         self._ended.set()
 
     def _await_end(self) -> None:
-        self._begun.wait()
-        self._loop.call_soon_threadsafe(self._ended.set)
+        try:
+            self._begun.wait()
+        finally:
+            self._loop.call_soon_threadsafe(self._ended.set)
 
 
 class _Input(ByteSendStream):

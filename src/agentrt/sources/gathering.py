@@ -13,6 +13,7 @@ from ..specs.hooks import Hook
 from ..specs.workspace import Workspace
 from . import agent_files, hook_files
 from .instructions import find_instructions, of_user, repository_of
+from .listing import identity_of
 from .memory import find_memory
 from .place import facts_of
 from .plugins import Plugin, read_plugin
@@ -38,7 +39,7 @@ def gather(
     place = Path(workspace.path)
     root = repository_of(place)
     roots = tuple(dict.fromkeys((place, root))) if context.load_project_skills else ()
-    project, user = Reader(root, store), Reader()
+    project, user = Reader(root, None if _is_one(store, place) else store), Reader()
     readers, loaded = [project, user], list[Plugin]()
     for directory in plugins:
         readers.append(reader := Reader(directory))
@@ -112,3 +113,7 @@ def _hooks(roots: Sequence[Path], reader: Reader) -> tuple[tuple[Hook, ...], str
 def changed(sources: Sequence[ContextSource]) -> tuple[str, ...]:
     """Return the paths of the sources that have changed since they were read; for a thread."""
     return tuple(source.path for source in sources if source.digest and file_digest(source.path) != source.digest)
+
+
+def _is_one(store: Path | None, place: Path) -> bool:
+    return store is not None and identity_of(str(store)) == identity_of(str(place))

@@ -12,8 +12,8 @@ from collections import OrderedDict
 from functools import cached_property
 from typing import TypeAlias
 
-RECENT = 50_000_000
-"""Nanoseconds within which a directory may change twice and keep the same time."""
+RECENT = 2_500_000_000
+"""Nanoseconds within which a directory may change twice and keep the same time: some file systems count in seconds."""
 
 MOST_KEPT = 50_000
 """Entries of all directories that are remembered."""

@@ -4,9 +4,7 @@ first, since all of them together are a hundred modules.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
 from typing import cast
 
 from ..loading import load_now
@@ -62,8 +60,13 @@ DELEGATING = frozenset({"delegate", "task"})
 class BuiltIn(Mapping[str, ToolType]):
     """The built-in tools by name, in the order in which they are shown. A value imports its module."""
 
+    def __init__(self) -> None:
+        self._loaded = dict[str, ToolType]()
+
     def __getitem__(self, name: str) -> ToolType:
-        return cast(ToolType, getattr(import_module(_MODULES[name]), name))
+        if name not in self._loaded:
+            self._loaded[name] = cast(ToolType, getattr(load_now(_MODULES[name]), name))
+        return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(_MODULES)
@@ -76,12 +79,12 @@ class BuiltIn(Mapping[str, ToolType]):
 
     def unloaded(self, names: Iterable[str]) -> list[str]:
         """Return those of some names that are built-in tools which are not imported yet."""
-        return [name for name in names if name in _MODULES and _MODULES[name] not in sys.modules]
+        return [name for name in names if name in _MODULES and name not in self._loaded]
 
     def load(self, names: Iterable[str]) -> None:
         """Import some tools. For a thread."""
         for name in names:
-            load_now(_MODULES[name])
+            self[name]
 
 
 BUILT_IN = BuiltIn()

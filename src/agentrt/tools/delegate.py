@@ -95,7 +95,11 @@ task = ToolType(
 
 def to_agents(kind: ToolType, agents: Mapping[str, Agent]) -> ToolType:
     """Return a delegating tool whose description lists the agents that the model may name."""
-    return _described(kind, "\n".join((f"{kind.description} The agents are:", *_listed(agents))))
+    description = "\n".join((f"{kind.description} The agents are:", *_listed(agents)))
+    try:
+        return _described(kind, description)
+    except TypeError:  # a part of it has no hash
+        return dataclasses.replace(kind, description=description)
 
 
 @lru_cache(64)
