@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,34 @@ async def test_our_own_streams_may_be_those_of_a_program(name: str) -> None:
         given: dict[str, Any] = {"stdin": 1, "stdout": 2, "stderr": nothing, name: subprocess.PIPE}
         async with await opened(["/bin/sh", "-c", "exit 7"], **given) as process:
             assert await process.wait() == 7
+
+
+def test_two_may_ask_for_its_end() -> None:
+    for _ in range(20):
+        begun = spawned(["/bin/true"], cwd=None, env={}, stdin=None, stdout=None, stderr=None)
+        with ThreadPoolExecutor(1) as threads:
+            waiting = threads.submit(begun.wait)
+            while begun.poll() is None:
+                pass
+            assert waiting.result(SECONDS) == 0
+
+
+def test_a_name_of_a_variable_has_no_equals_sign() -> None:
+    with pytest.raises(ValueError, match="illegal environment variable"):
+        spawned(["/bin/true"], cwd=None, env={"A=B": "c"}, stdin=None, stdout=None, stderr=None)
+
+
+def test_a_program_is_found_from_the_directory_that_it_runs_in(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/program").write_text("#!/bin/sh\nexit 5\n")
+    streams: dict[str, Any] = {"stdin": None, "stdout": None, "stderr": None}
+    given = {"cwd": str(tmp_path), "env": {"PATH": "here"}, **streams}
+    with pytest.raises(PermissionError):
+        spawned(["program"], **given)
+    (tmp_path / "here/program").chmod(0o755)
+    assert spawned(["program"], **given).wait() == 5
+    with pytest.raises(FileNotFoundError):
+        spawned(["other"], **given)
 
 
 def test_a_program_that_nobody_waits_for_is_no_zombie() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
+import zlib
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from agentrt.workspaces import objects
 from agentrt.workspaces.objects import A_DIRECTORY, DIRECTORY, FILE, JOURNAL, PROGRAM, Objects, patched, replay, settle
+from agentrt.workspaces.tree_store import TreeStore
 
 pytestmark = pytest.mark.simulated
 
@@ -86,6 +89,63 @@ def test_what_a_crash_has_lost_is_written_again(tmp_path: Path) -> None:
     assert [file.read_bytes() for file in files] == kept
     settle(tmp_path)
     assert not (tmp_path / JOURNAL).exists()
+
+
+def test_what_a_crash_has_filled_with_nothing_is_written_again(tmp_path: Path) -> None:
+    made = Objects(store(tmp_path))
+    name = made.blob(b"one")
+    made.flush()
+    file = tmp_path / "objects" / name[:2] / name[2:]
+    kept = file.read_bytes()
+    file.chmod(0o600)
+    file.write_bytes(bytes(len(kept)))
+    replay(tmp_path)
+    assert file.read_bytes() == kept
+
+
+def test_a_journal_that_could_not_be_written_to_its_end_is_as_before(tmp_path: Path) -> None:
+    made = Objects(store(tmp_path))
+    made.blob(b"one")
+    made.flush()
+    journal = (tmp_path / JOURNAL).read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(journal) + 10, limits[1]))
+    try:
+        made.blob(b"two")
+        with pytest.raises(OSError, match="File too large"):
+            made.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (tmp_path / JOURNAL).read_bytes() == journal
+    made.flush()
+    assert (tmp_path / JOURNAL).stat().st_size > len(journal)
+
+
+async def test_a_fork_of_a_fork_has_what_a_crash_has_lost_of_the_first(tmp_path: Path) -> None:
+    directories = [str(tmp_path / name) for name in "abc"]
+    origins = [(), (directories[0],), (directories[1],)]
+    stores = [TreeStore(one, of) for one, of in zip(directories, origins, strict=True)]
+    for one in stores:
+        await one.prepare(writes=True)
+    first = stores[0].objects()
+    name = first.blob(b"one")
+    first.flush()
+    (tmp_path / "a/objects" / name[:2] / name[2:]).unlink()
+    again = TreeStore(directories[2], origins[2])
+    await again.prepare()
+    assert (tmp_path / "a/objects" / name[:2] / name[2:]).exists()
+
+
+def test_a_damaged_tree_is_told(tmp_path: Path) -> None:
+    made = Objects(store(tmp_path))
+    tree = made.tree({"a": (FILE, made.blob(b"one"))})
+    made.flush()
+    file = tmp_path / "objects" / tree[:2] / tree[2:]
+    file.chmod(0o600)
+    for damage in (b"", b"nothing", zlib.compress(b"tree 3")):
+        file.write_bytes(damage)
+        with pytest.raises(OSError, match="damaged"):
+            made.entries(tree)
 
 
 @pytest.mark.parametrize("cut", [1, 10, 30])

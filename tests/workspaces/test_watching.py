@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -106,6 +107,68 @@ def test_those_who_look_do_so_for_themselves(workspace: Path, watched: Watch) ->
 
 def test_what_the_kernel_cannot_tell_of_is_not_watched(tmp_path: Path) -> None:
     assert watch("/proc/self", []) is None
+
+
+@pytest.mark.real
+async def test_a_queue_that_ran_over_is_made_up_for(workspace: Path, tmp_path: Path) -> None:
+    """The kernel keeps 16,384 events, and tells no more until they are taken."""
+    trees = Trees(str(tmp_path / "trees"), str(workspace))
+    await trees.keep()
+    for number in range(6_000):
+        (workspace / f"a/file{number}").write_text("x")
+    (workspace / "new").mkdir()
+    for _ in range(3):
+        (workspace / "new/file").write_text(os.urandom(4).hex())
+        assert (await trees.keep()).tree == tree_by_git(workspace, tmp_path / "git")
+    await trees.aclose()
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("how", ["made again", "a link that leads elsewhere"])
+async def test_a_workspace_that_becomes_another_is_looked_at(workspace: Path, tmp_path: Path, how: str) -> None:
+    """A new directory may have the number of the old one."""
+    place = tmp_path / "place"
+    place.symlink_to(workspace)
+    trees = Trees(str(tmp_path / "trees"), str(place if how != "made again" else workspace))
+    before = await trees.keep()
+    if how == "made again":
+        shutil.rmtree(workspace)
+        workspace.mkdir()
+        now = workspace
+    else:
+        now = tmp_path / "other"
+        now.mkdir()
+        place.unlink()
+        place.symlink_to(now)
+    for number in range(3):
+        (now / "file").write_text(str(number))
+        tree = (await trees.keep()).tree
+        assert tree != before.tree
+        assert [one.name for one in await trees.listing(tree)] == ["file"]
+        assert await trees.read(tree, "file") == str(number).encode()
+    await trees.aclose()
+
+
+@pytest.mark.real
+async def test_a_file_with_two_names_changes_under_both(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "other").hardlink_to(workspace / "a/b/one")
+    trees = Trees(str(tmp_path / "trees"), str(workspace))
+    await trees.keep()
+    (workspace / "a/b/one").write_text("two\n")
+    assert await trees.read((await trees.keep()).tree, "other") == b"two\n"
+    await trees.aclose()
+
+
+def test_directories_that_change_places_are_watched(workspace: Path, watched: Watch) -> None:
+    (workspace / "c").mkdir()
+    (workspace / "c/two").write_text("")
+    watched.changed()
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.renameat2(-100, bytes(workspace / "a"), -100, bytes(workspace / "c"), 2) == 0  # RENAME_EXCHANGE
+    assert watched.changed() is not None
+    for path in ("a/two", "c/b/one"):
+        (workspace / path).write_text("changed")
+        assert watched.changed() == frozenset({path})
 
 
 def through_a_link(path: Path) -> bool:

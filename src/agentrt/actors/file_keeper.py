@@ -120,7 +120,7 @@ class FileKeeper:
         try:
             own = None if writes is None else await anyio.to_thread.run_sync(self.trees.own, writes)
             if self.on:
-                await self._keep_before(action.llm_response_id or action.id, own)
+                await self._keep_before(action.llm_response_id or action.id)
             self._acts = self._due = True
             self._since = self._since if self._acting.calls else time.time_ns()
             self._acting = self._acting.more(action.seq, own)
@@ -196,7 +196,8 @@ class FileKeeper:
         await self.begun()
         history = await self.history()
         if not history.moments and self.on:
-            await self.keep("before")
+            with anyio.CancelScope(shield=True):
+                await self.keep("before")
             history = await self.history()
         return history
 
@@ -346,7 +347,7 @@ class FileKeeper:
         """Return whether the files are as they were kept last, as far as can be told at once."""
         return self._looked and not self._failed and not self._turn.locked() and self.trees.is_still(self._last)
 
-    async def _keep_before(self, batch: str, writes: Paths) -> None:
+    async def _keep_before(self, batch: str) -> None:
         if batch == self._batch:
             await self._before.wait()
             return
@@ -356,7 +357,7 @@ class FileKeeper:
                 self._acting = Acting()
                 return
             if self._kept.is_set():
-                await self._keep_in_time(writes)
+                await self._keep_in_time()
             else:
                 self.begin()
                 with anyio.move_on_after(self._patience.first):
@@ -364,11 +365,11 @@ class FileKeeper:
         finally:
             self._before.set()
 
-    async def _keep_in_time(self, writes: Paths) -> None:
+    async def _keep_in_time(self) -> None:
         kept = anyio.Event()
 
         async def keep() -> None:
-            await self.keep("before", lambda: not waits, writes)
+            await self.keep("before", lambda: not waits)
             kept.set()
 
         waits = True

@@ -7,6 +7,7 @@ again what the journal has. Only trees that were written here are read here. For
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,15 +52,11 @@ class Objects:
         return self._add(b"tree", b"".join(parts))
 
     def entries(self, tree: str) -> Entries:
-        """Return the entries of a directory. Raises `OSError` if it is not in a file of its own."""
-        data, found = self._read(tree), Entries()
-        at = data.index(b"\0") + 1
-        while at < len(data):
-            end = data.index(b"\0", at)
-            mode, _, name = data[at:end].partition(b" ")
-            found[os.fsdecode(name)] = (mode.decode(), data[end + 1 : end + 21].hex())
-            at = end + 21
-        return found
+        """Return the entries of a directory. Raises `OSError` if it is not in a file of its own, or damaged."""
+        try:
+            return _parsed(self._read(tree))
+        except (zlib.error, ValueError) as error:
+            raise OSError(errno.EIO, f"the tree {tree} is damaged: {error}") from error
 
     def flush(self) -> None:
         """Make what was added durable, then visible to git. Raises `OSError`."""
@@ -93,16 +90,32 @@ class Objects:
         raise FileNotFoundError(name)
 
 
+def _parsed(data: bytes) -> Entries:
+    """Return the entries of a tree. Raises `ValueError`."""
+    found, at = Entries(), data.index(b"\0") + 1
+    while at < len(data):
+        end = data.index(b"\0", at)
+        mode, _, name = data[at:end].partition(b" ")
+        found[os.fsdecode(name)] = (mode.decode(), data[end + 1 : end + 21].hex())
+        at = end + 21
+    return found
+
+
 def _append(journal: Path, data: bytes) -> int:
     """Append to a journal durably; return its size."""
     new = not journal.exists()
     descriptor = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        written = 0
-        while written < len(data):
-            written += os.write(descriptor, data[written:])
-        os.fdatasync(descriptor)
-        size = os.fstat(descriptor).st_size
+        before = os.fstat(descriptor).st_size
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(descriptor, data[written:])
+            os.fdatasync(descriptor)
+        except BaseException:
+            os.ftruncate(descriptor, before)  # what is behind half an object would not be found
+            raise
+        size = before + len(data)
     finally:
         os.close(descriptor)
     if new:
@@ -115,7 +128,7 @@ def replay(directory: Path) -> None:
     for name, body in _unsynced(directory):
         file = _file(directory, name)
         try:
-            if file.stat().st_size == len(body):
+            if file.read_bytes() == body:
                 continue
             file.unlink()
         except FileNotFoundError:

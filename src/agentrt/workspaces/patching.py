@@ -61,7 +61,7 @@ class Patcher:
         if paths is None or len(paths) > min(self._most.files, self._most.ignored_files):
             return None
         self.looked()
-        return self._made(None, standing(self._workspace, paths), settings)
+        return self._made(None, standing(self._workspace, paths), settings, whole=True)
 
     def of_changed(
         self, tree: str | None, paths: Iterable[str], settings: Settings, left_out: LeftOut
@@ -78,8 +78,16 @@ class Patcher:
             return None
         return self._made(tree, standing(self._workspace, kept), settings, anew)
 
-    def _made(self, tree: str | None, found: Standing, settings: Settings, anew: Iterable[str] = ()) -> Patched | None:
-        """Make a tree without what it has at the paths `anew`, and with what was found."""
+    def _made(
+        self,
+        tree: str | None,
+        found: Standing,
+        settings: Settings,
+        anew: Iterable[str] = (),
+        *,
+        whole: bool = False,
+    ) -> Patched | None:
+        """Make a tree without what it has at the paths `anew`, and with what was found: some files, or all of them."""
         if found.repositories or found.left_out:
             return None
         changes: dict[str, tuple[str, str] | None] = {path.rstrip("/"): None for path in anew}
@@ -92,7 +100,7 @@ class Patcher:
             return None
         try:
             for path in found.files:
-                mode, data = self._read(path)
+                mode, data = self._read(path, linked=whole)
                 added += len(data)
                 if added > most or settings.stored + added > self._most.stored:
                     return None
@@ -106,15 +114,18 @@ class Patcher:
         self._new, self._new_bytes = new, self._new_bytes + added
         return Patched(made, frozenset(found.files), found.modes, added)
 
-    def _read(self, path: str) -> tuple[str, bytes]:
-        """Return the mode and the contents of a file or a link. Raises `OSError` or `WorkspaceError`."""
+    def _read(self, path: str, *, linked: bool) -> tuple[str, bytes]:
+        """Return the mode and the contents of a file or a link. Raises `OSError` or `WorkspaceError`.
+
+        Raise one, too, for a file with several names unless `linked`: nobody tells of its change under the others.
+        """
         place = f"{self._workspace}/{path}"
         status = os.lstat(place)
         if stat.S_ISLNK(status.st_mode):
             return LINK, os.fsencode(os.readlink(place))
         with self._beneath.open(path) as file:
-            if status.st_size > SMALL_BYTES:
-                raise OSError("large")
+            if status.st_size > SMALL_BYTES or (status.st_nlink > 1 and not linked):
+                raise OSError("git has to look")
             mode = PROGRAM if os.fstat(file.fileno()).st_mode & stat.S_IXUSR else FILE
             return mode, file.read(SMALL_BYTES + 1)
 

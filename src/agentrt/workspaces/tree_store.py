@@ -211,8 +211,8 @@ class TreeStore:
         if self._origins:
             lines = [line for origin in self._origins for line in (f"{origin}/objects", *_alternates(origin))]
             self._write("objects/info/alternates", "".join(f"{line}\n" for line in lines).encode())
-        for place in (*self._origins, str(self._directory)):
-            replay(Path(place))
+        for line in (*_alternates(str(self._directory)), str(self._directory / "objects")):
+            replay(Path(line).parent)
         if writes:
             settle(self._directory)
         with suppress(FileNotFoundError, msgspec.MsgspecError):
@@ -223,6 +223,8 @@ class TreeStore:
         """Remove what a killed git has left."""
         for lock in (*self._directory.glob("*.lock"), *self._directory.glob("indexes/*.lock")):
             lock.unlink(missing_ok=True)
+        for made in self._directory.glob("objects/??/tmp_obj_*"):
+            made.unlink(missing_ok=True)
         for left in self._directory.glob("objects/tmp_objdir-*"):
             shutil.rmtree(left, ignore_errors=True)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from uuid import uuid4
@@ -95,15 +96,23 @@ class Trees(StoredTrees):
         self._ahead = False
         """Whether the last tree has changes that the indexes do not have."""
         self._watch: Watch | None = None
-        self._watched = False
-        """Whether it was tried to watch the workspace."""
+        self._watched = self._closed = False
+        """`_watched`: whether it was tried to watch the workspace."""
+        self._watching = threading.Lock()
         self._lock = anyio.Lock()
 
     async def aclose(self) -> None:
         """Watch the workspace no longer."""
-        if self._watch is not None:
-            await anyio.to_thread.run_sync(self._watch.close)
-            self._watch = None
+        self._closed = True
+        if self._watched or self._lock.locked():
+            await anyio.to_thread.run_sync(self._watch_no_longer)
+
+    def _watch_no_longer(self) -> None:
+        """For a thread."""
+        with self._watching:
+            if self._watch is not None:
+                self._watch.close()
+                self._watch = None
 
     def is_still(self, tree: str) -> bool:
         """Return whether the files are those of a tree, as far as can be told at once. This does not block."""
@@ -123,6 +132,12 @@ class Trees(StoredTrees):
         async with self._lock:
             try:
                 return await self._kept(paths, whole)
+            except OSError as error:
+                self._last = None
+                raise WorkspaceError("file", f"{error.filename or self._directory}: {error.strerror}") from error
+            except anyio.get_cancelled_exc_class():
+                self._last = None  # what has changed was taken, and is in no tree
+                raise
             except WorkspaceError:
                 self._last = None
                 if not await anyio.to_thread.run_sync(self._is_removed):
@@ -155,10 +170,14 @@ class Trees(StoredTrees):
 
     def _changed(self, paths: Collection[str] | None) -> Collection[str] | None:
         """Return the paths that may have changed since the last call; None: any. For a thread."""
-        if not self._watched:
-            self._watched = True
-            self._watch = watch(self._workspace, self._apart)
-        return paths if self._watch is None else self._watch.changed()
+        with self._watching:
+            if self._closed:
+                return None
+            if not self._watched or (self._watch is not None and self._watch.is_blind):
+                if self._watch is not None:
+                    self._watch.close()
+                self._watched, self._watch = True, watch(self._workspace, self._apart)
+            return paths if self._watch is None else self._watch.changed()
 
     async def _follow(self, settings: Settings, paths: Collection[str] | None) -> bool:
         """Bring the last tree up to date without git: with what changed at some paths (None: all of a small workspace).
@@ -167,6 +186,8 @@ class Trees(StoredTrees):
         """
         if paths is not None and not settings.ignored:
             left_out = LeftOut(self._left_out or ())
+            if not left_out.paths.isdisjoint(paths):
+                return False  # it may be one that can be kept by now
             paths = [path for path in paths if not left_out.covers(path)]
             if paths and await self._may_be_ignored(paths):
                 return False

@@ -7,6 +7,7 @@ changes on a file server or through a hard link from outside, a look at the whol
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -33,7 +34,8 @@ class Watch:
         self._watched = watched
         self._changed: set[str] | None = None
         """None: anything may have changed."""
-        self._blind = False
+        self.is_blind = False
+        """Whether changes are not noted any more."""
 
     def changed(self) -> frozenset[str] | None:
         """Return the paths that may have changed since this was called last; None: anything, as it is at first.
@@ -43,7 +45,7 @@ class Watch:
         with _queue.lock:
             _queue.take()
             self._watched.check()
-            changed, self._changed = self._changed, None if self._blind else set()
+            changed, self._changed = self._changed, None if self.is_blind else set()
             return None if changed is None else frozenset(changed)
 
     def is_quiet(self) -> bool:
@@ -72,7 +74,7 @@ class Watch:
 
     def fail(self) -> None:
         """Note that anything may change from now on without being noted."""
-        self._changed, self._blind = None, True
+        self._changed, self.is_blind = None, True
 
 
 def watch(workspace: str, apart: Iterable[str]) -> Watch | None:
@@ -80,22 +82,24 @@ def watch(workspace: str, apart: Iterable[str]) -> Watch | None:
 
     None if the kernel cannot tell of all changes in it, or watches no more directories.
     """
-    root = os.path.realpath(workspace)
-    if not _is_local(root):
+    if not _is_local(os.path.realpath(workspace)):
         return None
     with _queue.lock:
-        return _queue.watch(root, frozenset(apart))
+        return _queue.watch(workspace, frozenset(apart))
 
 
 class _Watched:
     """A workspace and those who look at it."""
 
-    def __init__(self, queue: _Queue, root: str, apart: frozenset[str]) -> None:
-        self._queue, self.root, self.apart = queue, root, apart
-        self._identity: tuple[int, int] | None = _identity(root)
+    def __init__(self, queue: _Queue, workspace: str, apart: frozenset[str]) -> None:
+        self._queue, self.workspace, self.apart = queue, workspace, apart
+        self._root = os.path.realpath(workspace)
+        self._identity: tuple[int, int] | None = _identity(workspace)
         self._device = self._identity[0] if self._identity else 0
         self._numbers = dict[str, int]()
         """The number of each directory, by its path."""
+        self._below = defaultdict[str, set[str]](set)
+        """The paths of the directories in each directory."""
         self._watches = list[Watch]()
 
     def join(self) -> Watch:
@@ -107,31 +111,44 @@ class _Watched:
         """Remove somebody; with the last one, watch it no longer."""
         if watch in self._watches:
             self._watches.remove(watch)
-        if not self._watches:
-            self._queue.forget(self)
+            if not self._watches:
+                self._queue.forget(self)
 
     def add(self, path: str) -> Iterator[str]:
-        """Watch the directory at a path and all below it; yield the paths of what is in them. Raises `OSError`."""
+        """Watch the directory at a path and all below it, as far as they are there; yield the paths of what is in them.
+
+        Raises `OSError` if the kernel cannot tell of all changes in them.
+        """
         waiting = [path]
         while waiting:
             here = waiting.pop()
             prefix = f"{here}/" if here else ""
-            place = os.path.join(self.root, here)
-            if os.lstat(place).st_dev != self._device or len(self._numbers) >= MOST_DIRECTORIES:
-                raise OSError("another file system, or too many directories")
-            self._numbers[here] = self._queue.add(place, self, here)
-            with os.scandir(place) as entries:
-                for entry in entries:
-                    name = f"{prefix}{entry.name}"
-                    if not self._is_apart(name):
-                        yield name
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting.append(name)
+            place = os.path.join(self._root, here)
+            try:
+                if os.lstat(place).st_dev != self._device or len(self._numbers) >= MOST_DIRECTORIES:
+                    raise OSError("another file system, or too many directories")
+                self._numbers[here] = self._queue.add(place, self, here)
+                self._below[here.rpartition("/")[0]].add(here)
+                with os.scandir(place) as entries:
+                    for entry in entries:
+                        name = f"{prefix}{entry.name}"
+                        if not self._is_apart(name):
+                            yield name
+                            if entry.is_dir(follow_symlinks=False):
+                                waiting.append(name)
+            except (FileNotFoundError, NotADirectoryError):
+                if not here:
+                    raise  # otherwise it is gone already, which is told
 
     def drop(self, path: str) -> None:
         """Watch what is at or below a path no longer."""
-        for one in [one for one in self._numbers if not path or one == path or one.startswith(f"{path}/")]:
-            self._queue.remove(self._numbers.pop(one), self, one)
+        self._below[path.rpartition("/")[0]].discard(path)
+        waiting = [path]
+        while waiting:
+            here = waiting.pop()
+            waiting += self._below.pop(here, ())
+            if (number := self._numbers.pop(here, None)) is not None:
+                self._queue.remove(number, self, here)
 
     def happened(self, here: str, mask: int, name: str) -> None:
         """Note what happened to an entry of a directory."""
@@ -147,19 +164,17 @@ class _Watched:
                 self._directory_changed(path, mask)
 
     def _directory_changed(self, path: str, mask: int) -> None:
-        if mask & (inotify.MOVED_FROM | inotify.DELETE):
-            self.drop(path)
-        elif mask & (inotify.CREATE | inotify.MOVED_TO):
-            self.drop(path)
-            try:
+        if mask & inotify.ATTRIB:
+            self.note(None)  # what is below may be readable now, or no longer
+            return
+        self.drop(path)
+        place = os.path.join(self._root, path)
+        try:
+            if os.path.isdir(place) and not os.path.islink(place):
                 for one in self.add(path):
                     self.note(None if one.endswith("/.git") else one)
-            except (FileNotFoundError, NotADirectoryError):
-                pass  # it is gone, which is told next
-            except OSError:
-                self.fail()
-        elif mask & inotify.ATTRIB:
-            self.note(None)  # what is below may be readable now, or no longer
+        except OSError:
+            self.fail()
 
     def note(self, path: str | None) -> None:
         """Tell all who look."""
@@ -173,16 +188,18 @@ class _Watched:
 
     def is_in_place(self) -> bool:
         """Return whether the workspace is the directory that is watched."""
-        return self._identity is not None and _identity(self.root) == self._identity
+        return self._identity is not None and _identity(self.workspace) == self._identity
 
     def lost(self, path: str) -> None:
         """Note that a directory is gone."""
-        if path in self._numbers:
+        if not path:
+            self.fail()  # another one may have the same number
+        elif path in self._numbers:
             self.drop(path)
-            self.note(f"{path}/" if path else None)
+            self.note(f"{path}/")
 
     def fail(self) -> None:
-        """Tell all who look that anything may change from now on."""
+        """Tell all who look that anything may change from now on: they may begin to watch again."""
         self._identity = None
         self._queue.forget(self)
         for one in self._watches:
@@ -202,26 +219,28 @@ class _Queue:
         self._places = defaultdict[int, list[tuple[_Watched, str]]](list)
         """The directory that a number stands for, in each workspace that has it."""
 
-    def watch(self, root: str, apart: frozenset[str]) -> Watch | None:
+    def watch(self, workspace: str, apart: frozenset[str]) -> Watch | None:
         """Watch a workspace."""
+        watched = None
         try:
             self._inotify = self._inotify or Inotify()
             self.take()
-            if (watched := self._watched.get((root, apart))) is None:
-                watched = _Watched(self, root, apart)
-                self._watched[root, apart] = watched
+            self._inotify = self._inotify or Inotify()
+            if (watched := self._watched.get((workspace, apart))) is None:
+                watched = self._watched[workspace, apart] = _Watched(self, workspace, apart)
                 for _ in watched.add(""):
                     pass
         except OSError:
-            if (begun := self._watched.pop((root, apart), None)) is not None:
-                begun.drop("")
+            if watched is not None:
+                self.forget(watched)
             return None
         return watched.join()
 
     def forget(self, watched: _Watched) -> None:
         """Watch a workspace no longer."""
         watched.drop("")
-        self._watched.pop((watched.root, watched.apart), None)
+        if self._watched.get((watched.workspace, watched.apart)) is watched:
+            del self._watched[watched.workspace, watched.apart]
         if not self._watched and self._inotify is not None:
             self._inotify.close()
             self._inotify = None
@@ -251,10 +270,10 @@ class _Queue:
         """Hand out what the kernel has told."""
         if self._inotify is None:
             return
-        for told in self._inotify.read():
+        for told in list(self._inotify.read()):  # all of it first: what it says may have the queue closed
             if told.mask & inotify.OVERFLOW:
                 for watched in list(self._watched.values()):
-                    watched.note(None)
+                    watched.fail()  # new directories were not told of
             elif told.mask & inotify.IGNORED:
                 for watched, path in self._places.pop(told.directory, ()):
                     watched.lost(path)
@@ -276,14 +295,18 @@ def _identity(root: str) -> tuple[int, int] | None:
 
 def _is_local(root: str) -> bool:
     """Return whether a directory is on a file system of this machine (proc_pid_mountinfo(5))."""
-    found = ("", "")
+    place, found = os.fsencode(root), (b"", b"")
     try:
-        with open("/proc/self/mountinfo") as mounts:
+        with open("/proc/self/mountinfo", "rb") as mounts:
             for line in mounts:
-                before, _, after = line.partition(" - ")
-                point = before.split(" ")[4].encode().decode("unicode_escape").rstrip("/")
-                if (root == point or root.startswith(f"{point}/")) and len(point) >= len(found[0]):
-                    found = (point, after.split(" ")[0])
+                before, _, after = line.partition(b" - ")
+                point = _OCTAL.sub(lambda one: bytes([int(one[1], 8)]), before.split(b" ")[4]).rstrip(b"/")
+                if (place == point or place.startswith(point + b"/")) and len(point) >= len(found[0]):
+                    found = (point, after.split(b" ")[0])
     except OSError:
         return False
-    return found[1] in _LOCAL
+    return found[1].decode() in _LOCAL
+
+
+_OCTAL = re.compile(rb"\\([0-7]{3})")
+"""How a blank and the like are written in that file."""
