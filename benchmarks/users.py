@@ -86,6 +86,7 @@ async def opening(directory: Path) -> dict[str, float]:
     from agentrt.testing import ScriptedLLM
 
     workspace, agent = repository(directory / "workspace", FILES), agent_with("terminal", "file_editor")
+    time.sleep(3)  # a repository is seldom as new as this one, and what has just changed is read each time
     async with Runtime(directory / "store", client=ScriptedLLM([])) as runtime:
         for number in range(WARM + OPENED):
             if number == WARM:

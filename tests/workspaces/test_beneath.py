@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -172,3 +173,23 @@ def test_no_directory_is_made_at_a_place_that_the_check_refuses(tmp_path: Path, 
     assert (root / "in/g/new").read_bytes() == b"x"
     beneath.move(f"{root}/file"[1:], f"{root}/there/g/file"[1:])
     assert (root / "there/g/file").read_bytes() == b"fine"
+
+
+def test_a_file_that_becomes_a_link_as_it_is_opened_is_not_followed(tmp_path: Path) -> None:
+    """Whoever moves files meanwhile finds no moment for it: here the last one before the file is opened."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    (root / "file").write_text("inside")
+    outside.write_text("secret")
+    swaps = [True]
+
+    def swap(event: str, arguments: tuple[object, ...]) -> None:
+        if swaps and event == "open" and arguments[0] == "file":
+            swaps.clear()
+            (root / "file").unlink()
+            (root / "file").symlink_to(outside)
+
+    sys.addaudithook(swap)
+    with pytest.raises(WorkspaceError), Beneath(str(root)).open("file") as file:
+        raise AssertionError(file.read())
+    assert not swaps, "it was opened"
