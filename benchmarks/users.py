@@ -12,7 +12,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -98,23 +98,19 @@ async def opening(directory: Path) -> dict[str, float]:
 
 async def many(directory: Path, count: int, tool: str) -> dict[str, float]:
     """What it costs that many conversations begin in the same second, each in a workspace of its own."""
+    import harness  # it imports much, and this program measures imports too
+
     from agentrt import Conversation, Runtime
     from agentrt.testing import ScriptedLLM, finish
 
     lags = list[float]()
-
-    async def sample() -> None:
-        while True:
-            begun = time.perf_counter()
-            await asyncio.sleep(0.01)
-            lags.append(time.perf_counter() - begun - 0.01)
 
     def turn(request: Any) -> Any:
         number = sum(message.role == "assistant" for message in request.messages) + 1
         return call_of(tool, directory, number) if number < STEPS else finish("done")
 
     agent = agent_with("terminal", "file_editor")
-    sampling = asyncio.create_task(sample())
+    sampling = asyncio.create_task(harness.sample_lag(lags))
     async with Runtime(directory / "store", client=ScriptedLLM(turn, delay=DELAY, keep=False)) as runtime:
 
         async def one(number: int) -> None:
@@ -127,7 +123,7 @@ async def many(directory: Path, count: int, tool: str) -> dict[str, float]:
         await asyncio.gather(*(one(number) for number in range(count)))
         took = {"s": time.perf_counter() - wall, "CPU s": cpu() - used}
     sampling.cancel()
-    return {**took, "lag p99 ms": sorted(lags)[int(len(lags) * 0.99)] * 1e3}
+    return {**took, "lag p99 ms": harness.percentile(lags, 99) * 1e3}
 
 
 def importing(statement: str) -> dict[str, float]:
@@ -142,7 +138,7 @@ def importing(statement: str) -> dict[str, float]:
 
 USUAL = "from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool"
 
-ACTS: dict[str, Callable[[Path], Awaitable[dict[str, float]]]] = {
+ACTS: dict[str, Callable[[Path], Coroutine[Any, Any, dict[str, float]]]] = {
     "a command, 5,000 files": lambda place: calls(place, "terminal", True),
     "the same, no checkpoints": lambda place: calls(place, "terminal", False),
     "an edit, 5,000 files": lambda place: calls(place, "file_editor", True),
@@ -163,12 +159,8 @@ IMPORTS = {
 def main() -> None:
     """Do it, and print the figures."""
     act, directory = sys.argv[1:]
-    found = importing(IMPORTS[act]) if act in IMPORTS else asyncio.run(_done(ACTS[act], Path(directory)))
+    found = importing(IMPORTS[act]) if act in IMPORTS else asyncio.run(ACTS[act](Path(directory)))
     print(json.dumps(found))
-
-
-async def _done(act: Callable[[Path], Awaitable[dict[str, float]]], place: Path) -> dict[str, float]:
-    return await act(place)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,23 @@
-"""`load`: imports a heavy library in a thread when it is needed; `load_extra`: a library that an extra installs."""
+"""`load`: imports a heavy library in a thread when it is needed; `load_extra`: a library that an extra installs.
+
+`libc`: the C library, for calls that Python does not have.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
+from functools import cache
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from .errors import ToolError
+
+if TYPE_CHECKING:
+    import ctypes
 
 _one = threading.RLock()
 """Held during an import: two threads that import the same packages at once see half of them (`ImportError`)."""
@@ -42,3 +51,21 @@ def load_now(name: str) -> ModuleType:
     """Return the module of that name. For a thread."""
     with _one:
         return import_module(name)
+
+
+@cache
+def libc() -> ctypes.CDLL:
+    """Return the C library. A call of it does not hold Python's lock."""
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def checked(result: int) -> int:
+    """Return the result of a call of the C library, if it is none of an error. Raises `OSError` by errno(3)."""
+    import ctypes
+
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

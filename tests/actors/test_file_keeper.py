@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,17 @@ pytestmark = pytest.mark.real
 def patient(store: Path, model: ModelClient) -> Runtime:
     """A runtime whose calls wait until the files are kept."""
     return Runtime(store, client=model, recast=in_time)
+
+
+@asynccontextmanager
+async def asked(place: Path) -> AsyncIterator[tuple[Path, Conversation]]:
+    """A workspace with a file, and a conversation in it that was asked for something and does not run."""
+    work = place / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    async with patient(place / "s", ScriptedLLM([])) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+        await talk.send_message("go")
+        yield work, talk
 
 
 async def logged(conversation: Conversation) -> list[Event]:
@@ -193,14 +206,7 @@ async def test_a_fork_has_files_of_its_own_as_they_were(tmp_path: Path) -> None:
 
 @pytest.mark.simulated
 async def test_a_fork_is_not_made_where_something_is(tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "a.txt").write_text("one\n")
-    async with (
-        patient(tmp_path / "s", ScriptedLLM([])) as runtime,
-        Conversation(AGENT, work, runtime=runtime) as talk,
-    ):
-        await talk.send_message("go")
+    async with asked(tmp_path) as (work, talk):
         for place in (tmp_path, work, work / "below"):
             with pytest.raises(ConfigurationError):
                 await talk.fork(files=place)
@@ -211,14 +217,7 @@ async def test_a_fork_is_not_made_where_something_is(tmp_path: Path) -> None:
 
 
 async def test_a_fork_of_what_nothing_has_changed_yet_has_the_files(tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "a.txt").write_text("one\n")
-    async with (
-        patient(tmp_path / "s", ScriptedLLM([])) as runtime,
-        Conversation(AGENT, work, runtime=runtime) as talk,
-    ):
-        await talk.send_message("go")
+    async with asked(tmp_path) as (_, talk):
         fork = await talk.fork(2, files=tmp_path / "copy")
         assert (tmp_path / "copy/a.txt").read_text() == "one\n"
         assert fork.id != talk.id

@@ -58,14 +58,14 @@ class Implementations:
 
     def types(self, more: Sequence[ToolType] = ()) -> Mapping[str, ToolType]:
         """Return the tools, with those that one conversation brings. Looking a built-in one up may import it."""
-        return ChainMap({kind.name: kind for kind in more}, self._own, cast(dict[str, ToolType], BUILT_IN))
+        return BUILT_IN.overlaid({kind.name: kind for kind in more}, self._own)
 
     def definitions(self, more: Sequence[ToolType] = (), *, delegating: bool = True) -> Mapping[str, ToolDefinition]:
         """Return the definitions of the tools; with `delegating` false, without those that delegate.
 
         Look them up in a thread: that may import tools, and builds their schemas.
         """
-        own = {**self._own, **{kind.name: kind for kind in more}}
+        own = self._own | {kind.name: kind for kind in more}
         hidden = () if delegating else {name for name in (*own, *DELEGATING) if name not in own or own[name].delegates}
         return Definitions(self.types(more), frozenset(hidden))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import ChainMap
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, cast
@@ -85,8 +84,7 @@ def tools_of(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> t
 
     Tools that exist here keep their definition, their check of arguments and their resources.
     """
-    own = {kind.name: kind for kind in tools}
-    known = ChainMap(own, cast(dict[str, ToolType], BUILT_IN))
+    known = BUILT_IN.overlaid({kind.name: kind for kind in tools})
     specs = (spec for agent in recording.agents for spec in agent.tools)
     names = dict.fromkeys([*(spec.name for spec in specs), *ALWAYS])
     found: list[ToolType] = []

@@ -21,6 +21,8 @@ from functools import cache
 from subprocess import DEVNULL, PIPE
 from typing import IO, Any
 
+from ..loading import libc
+
 _SETSIGDEF, _SETSID = 0x04, 0x80
 """Flags of posix_spawnattr_setflags(3); the second one is in glibc 2.26 and musl 1.1.24."""
 
@@ -101,29 +103,29 @@ def spawned(
     with ExitStack() as theirs, ExitStack() as ours:
         pipes = list[io.FileIO | None]()
         actions, attributes = ctypes.create_string_buffer(_ROOM), ctypes.create_string_buffer(_ROOM)
-        libc = _libc()
-        _called(libc.posix_spawn_file_actions_init, actions)
-        theirs.callback(libc.posix_spawn_file_actions_destroy, actions)
+        library = libc()
+        _called(library.posix_spawn_file_actions_init, actions)
+        theirs.callback(library.posix_spawn_file_actions_destroy, actions)
         for number, given in enumerate((stdin, stdout, stderr)):
             descriptor, pipe = _stream(number, given, theirs)
             if pipe is not None:
                 ours.callback(pipe.close)
             pipes.append(pipe)
             if descriptor is not None:
-                _called(libc.posix_spawn_file_actions_adddup2, actions, descriptor, number)
-        _called(libc.posix_spawn_file_actions_addclosefrom_np, actions, 3)
+                _called(library.posix_spawn_file_actions_adddup2, actions, descriptor, number)
+        _called(library.posix_spawn_file_actions_addclosefrom_np, actions, 3)
         if cwd is not None:
-            _called(libc.posix_spawn_file_actions_addchdir_np, actions, _bytes(cwd))
-        _called(libc.posix_spawnattr_init, attributes)
-        theirs.callback(libc.posix_spawnattr_destroy, attributes)
-        _called(libc.posix_spawnattr_setflags, attributes, ctypes.c_short(_SETSIGDEF | _SETSID))
+            _called(library.posix_spawn_file_actions_addchdir_np, actions, _bytes(cwd))
+        _called(library.posix_spawnattr_init, attributes)
+        theirs.callback(library.posix_spawnattr_destroy, attributes)
+        _called(library.posix_spawnattr_setflags, attributes, ctypes.c_short(_SETSIGDEF | _SETSID))
         signals = ctypes.create_string_buffer(_ROOM)
-        _called(libc.sigemptyset, signals)
+        _called(library.sigemptyset, signals)
         for one in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
-            _called(libc.sigaddset, signals, int(one))
-        _called(libc.posix_spawnattr_setsigdefault, attributes, signals)
+            _called(library.sigaddset, signals, int(one))
+        _called(library.posix_spawnattr_setsigdefault, attributes, signals)
         pid = ctypes.c_int()
-        number = libc.posix_spawn(ctypes.byref(pid), _bytes(program), actions, attributes, words, variables)
+        number = library.posix_spawn(ctypes.byref(pid), _bytes(program), actions, attributes, words, variables)
         if number:
             is_there = cwd is None or (os.path.isdir(cwd) and os.access(cwd, os.X_OK))
             raise OSError(number, os.strerror(number), program if is_there else cwd)
@@ -135,13 +137,8 @@ def spawned(
 def can_spawn() -> bool:
     """Return whether the C library has what this needs: glibc since 2.34 has."""
     return sys.platform == "linux" and all(
-        hasattr(_libc(), f"posix_spawn_file_actions_add{name}_np") for name in ("chdir", "closefrom")
+        hasattr(libc(), f"posix_spawn_file_actions_add{name}_np") for name in ("chdir", "closefrom")
     )
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
 
 
 def _called(function: Any, *arguments: object) -> None:

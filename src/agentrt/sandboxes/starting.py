@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import cache, partial
 from subprocess import DEVNULL, PIPE, Popen
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, cast
 
 import anyio
 import anyio.lowlevel
@@ -42,11 +42,15 @@ async def opened(
     `ValueError` for words that no program can have.
     """
     place, variables = None if cwd is None else os.fspath(cwd), dict(os.environ if env is None else env)
+    begin: Callable[..., Begun] = spawned
     if can_spawn():
         sys.audit("subprocess.Popen", command[0], list(command), place, variables)
+    else:
+        begin = cast("Callable[..., Begun]", partial(Popen[bytes], bufsize=0, start_new_session=True))
     with ExitStack() as copies:
-        streams = [_copied(given, copies) for given in (stdin, stdout, stderr)]
-        start = _Start(partial(_begin, command, place, variables, *streams), copies.pop_all())
+        streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
+        given = {name: _copied(stream, copies) for name, stream in streams.items()}
+        start = _Start(partial(begin, command, cwd=place, env=variables, **given), copies.pop_all())
     begun: Begun | None = None
     try:
         with anyio.CancelScope(shield=True):
@@ -73,21 +77,6 @@ def _copied(given: int | IO[Any] | None, copies: ExitStack) -> int | None:
     copy = fcntl.fcntl(given, fcntl.F_DUPFD_CLOEXEC, 3)
     copies.callback(os.close, copy)
     return copy
-
-
-def _begin(
-    command: Sequence[str],
-    cwd: str | None,
-    env: Mapping[str, str],
-    stdin: int | None,
-    stdout: int | None,
-    stderr: int | None,
-) -> Begun:
-    if can_spawn():
-        return spawned(command, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
-    return Popen[bytes](
-        command, bufsize=0, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
-    )
 
 
 class Begun(Protocol):

@@ -11,9 +11,9 @@ from ..specs.agent_file import AgentFile
 from ..specs.context import AgentContext, ContextSource, Document, Gathered
 from ..specs.hooks import Hook
 from ..specs.workspace import Workspace
+from ..workspaces.fingerprint import identity_of
 from . import agent_files, hook_files
 from .instructions import find_instructions, of_user, repository_of
-from .listing import identity_of
 from .memory import find_memory
 from .place import facts_of
 from .plugins import Plugin, read_plugin
@@ -34,7 +34,7 @@ def gather(
     """Return what files say to an agent that works in a workspace with a model of that family. Raises nothing.
 
     `home` is the user's home directory, None if it is not to be read; `plugins` are the directories of plugins. With an
-    `owner`, no memory is read from files. What is in the `store` is not looked at.
+    `owner`, no memory is read from files. The `store` is taken for empty.
     """
     place = Path(workspace.path)
     root = repository_of(place)

@@ -10,26 +10,14 @@ import threading
 import time
 from collections import OrderedDict
 from functools import cached_property
-from typing import TypeAlias
+
+from ..workspaces.fingerprint import Identity
 
 RECENT = 2_500_000_000
 """Nanoseconds within which a directory may change twice and keep the same time: some file systems count in seconds."""
 
 MOST_KEPT = 50_000
 """Entries of all directories that are remembered."""
-
-
-Identity: TypeAlias = tuple[int, int]
-"""The device and the number of a directory, whatever it is called."""
-
-
-def identity_of(directory: str) -> Identity | None:
-    """Return which directory this is; None if there is none."""
-    try:
-        status = os.stat(directory)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 class Entry:

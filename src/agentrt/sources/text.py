@@ -8,7 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from ..specs.context import ContextProblem
-from .listing import EMPTY, Entry, Listing, identity_of, listed
+from ..workspaces.fingerprint import identity_of
+from .listing import EMPTY, Entry, Listing, listed
 
 MOST_BYTES = 1 << 20
 """Maximum size of a file; a larger one is skipped."""
@@ -24,7 +25,7 @@ class Reader:
     """
 
     def __init__(self, within: Path | None = None, apart: Path | None = None) -> None:
-        """What is in the directory `apart` is not looked at."""
+        """The directory `apart` is taken for empty."""
         self.problems: list[ContextProblem] = []
         self.digests: dict[str, str] = {}
         """The SHA-256 of each file that was read, in hexadecimal."""

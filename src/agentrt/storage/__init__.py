@@ -11,6 +11,7 @@ from ..errors import ConfigurationError
 from ..specs import Durability
 from ..specs.given import converted
 from ..storing import Storage
+from .disk import sync_directory, sync_file_system
 from .history import FileHistory
 from .memory import MemoryStorage
 from .names import default_store
@@ -28,6 +29,8 @@ __all__ = [
     "default_store",
     "open_storage",
     "read_conversation",
+    "sync_directory",
+    "sync_file_system",
 ]
 
 

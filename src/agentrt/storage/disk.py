@@ -7,13 +7,9 @@ import stat
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import ctypes
-
+from ..loading import checked, libc
 
 PRIVATE = 0o700
 """The mode of a directory that only its owner may enter. Git makes files in a store that all may read."""
@@ -81,18 +77,7 @@ def sync_file_system(descriptor: int) -> None:
 
     Since Linux 5.8, it reports the write errors of any file there since the last call.
     """
-    import ctypes  # loaded by the first large group
-
-    if _libc().syncfs(descriptor) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    import ctypes
-
-    return ctypes.CDLL(None, use_errno=True)
+    checked(libc().syncfs(descriptor))
 
 
 def sync_directory(path: Path) -> None:

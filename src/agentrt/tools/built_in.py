@@ -4,6 +4,7 @@ first, since all of them together are a hundred modules.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
@@ -76,6 +77,10 @@ class BuiltIn(Mapping[str, ToolType]):
 
     def __contains__(self, name: object) -> bool:
         return name in _MODULES
+
+    def overlaid(self, *brought: dict[str, ToolType]) -> Mapping[str, ToolType]:
+        """Return these tools and others; of several with one name, the first one that is brought counts."""
+        return ChainMap(*brought, cast(dict[str, ToolType], self))
 
     def unloaded(self, names: Iterable[str]) -> list[str]:
         """Return those of some names that are built-in tools which are not imported yet."""

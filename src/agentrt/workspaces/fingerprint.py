@@ -6,12 +6,26 @@ import os
 import time
 from collections.abc import Collection
 from hashlib import blake2b
+from typing import TypeAlias
 
 FEW = 500
 """Maximum number of files and directories looked at; with more, git is as fast."""
 
 RECENT = 50_000_000
 """Nanoseconds within which a file may change twice and keep the same times."""
+
+
+Identity: TypeAlias = tuple[int, int]
+"""The device and the number of a directory, whatever it is called."""
+
+
+def identity_of(directory: str) -> Identity | None:
+    """Return which directory this is; None if there is none."""
+    try:
+        status = os.stat(directory)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def fingerprint(root: str, apart_from: Collection[str], most: int = FEW) -> bytes | None:

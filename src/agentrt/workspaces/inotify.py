@@ -5,7 +5,6 @@ The C library is called directly: the packages that wrap it start programs to fi
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import struct
@@ -13,6 +12,8 @@ import termios
 from collections.abc import Iterator
 
 import msgspec
+
+from ..loading import checked, libc
 
 MODIFY, ATTRIB, CLOSE_WRITE = 0x2, 0x4, 0x8
 MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x40, 0x80, 0x100, 0x200
@@ -40,16 +41,15 @@ class Inotify:
     """One queue of the kernel, with the directories that are watched. Its calls do not block; raises `OSError`."""
 
     def __init__(self) -> None:
-        self._libc = ctypes.CDLL(None, use_errno=True)
-        self._descriptor = self._called(self._libc.inotify_init1, os.O_CLOEXEC | os.O_NONBLOCK)
+        self._descriptor = checked(libc().inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK))
 
     def add(self, path: str) -> int:
         """Watch a directory, not one that a link leads to; return its number. One directory has one number."""
-        return self._called(self._libc.inotify_add_watch, self._descriptor, os.fsencode(path), _MASK)
+        return checked(libc().inotify_add_watch(self._descriptor, os.fsencode(path), _MASK))
 
     def remove(self, directory: int) -> None:
         """Watch a directory no longer."""
-        self._libc.inotify_rm_watch(self._descriptor, directory)  # it may have been removed, which tells itself
+        libc().inotify_rm_watch(self._descriptor, directory)  # it may have been removed, which tells itself
 
     def read(self) -> Iterator[Told]:
         """Yield what has happened."""
@@ -75,10 +75,3 @@ class Inotify:
     def close(self) -> None:
         """Watch nothing any more."""
         os.close(self._descriptor)
-
-    def _called(self, function: ctypes._NamedFuncPointer, *arguments: object) -> int:
-        result: int = function(*arguments)
-        if result < 0:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
-        return result

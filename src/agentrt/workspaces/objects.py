@@ -17,6 +17,8 @@ from pathlib import Path
 from secrets import token_hex
 from struct import Struct
 
+from ..storage import sync_directory, sync_file_system
+
 JOURNAL = "unsynced"
 MOST_UNSYNCED = 4 << 20
 """Bytes of a journal; beyond, its objects are synced."""
@@ -32,7 +34,7 @@ Entries = dict[str, tuple[str, str]]
 
 
 class Objects:
-    """The objects of a store and of those that it continues. What is written is kept in memory until `flush`."""
+    """The objects of a store and of those that it continues. New objects are in memory until `flush`."""
 
     def __init__(self, directory: Path, origins: Sequence[Path] = ()) -> None:
         self._directory, self._places = directory, (directory, *origins)
@@ -119,7 +121,7 @@ def _append(journal: Path, data: bytes) -> int:
     finally:
         os.close(descriptor)
     if new:
-        _sync(journal.parent)
+        sync_directory(journal.parent)
     return size
 
 
@@ -142,10 +144,11 @@ def settle(directory: Path) -> None:
     if not journal.exists():
         return
     replay(directory)
-    names = {name for name, _ in _unsynced(directory)}
-    files = [_file(directory, name) for name in names]
-    for path in (*files, *{file.parent for file in files}, directory / "objects"):
-        _sync(path)
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        sync_file_system(descriptor)
+    finally:
+        os.close(descriptor)
     journal.unlink()
 
 
@@ -184,14 +187,6 @@ def _file(directory: Path, name: str) -> Path:
 def _order(name: str, mode: str) -> bytes:
     """Git sorts a directory as if its name ended in "/"."""
     return os.fsencode(name) + (b"/" if mode == DIRECTORY else b"")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 Changes = Mapping[str, tuple[str, str] | None]

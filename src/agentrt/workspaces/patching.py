@@ -23,7 +23,6 @@ SMALL_FILES = 500
 SMALL_BYTES = 4 << 20
 """Bytes of them, or of files that have changed."""
 
-
 MOST_NEW = 1_000
 """Files that may be new since git looked at them last, which knows those that are ignored, and may be too many."""
 
@@ -43,11 +42,11 @@ class Patcher:
     """
 
     def __init__(self, objects: Objects, workspace: str, apart: Collection[str], most: Most) -> None:
-        """What is at or below the paths `apart` is left alone."""
+        """The paths `apart` and all below them are left alone."""
         self._objects, self._workspace, self._apart, self._most = objects, workspace, apart, most
         self._beneath = Beneath(workspace)
         self._new, self._new_bytes = set[str](), 0
-        """What was read since git looked at all files."""
+        """The files that were read since git looked at all of them, and their bytes."""
 
     def looked(self) -> None:
         """Note that git has looked at all files."""

@@ -17,6 +17,7 @@ import anyio.to_thread
 import msgspec
 
 from ..errors import WorkspaceError
+from ..sandboxes.installed import is_installed
 from ..sandboxes.programs import Printed, printed
 from .objects import Objects, replay, settle
 from .pipes import Pipes
@@ -121,11 +122,7 @@ class TreeStore:
         self._ready = True
         return settings
 
-    async def note(self, settings: Settings) -> None:
-        """Save the settings."""
-        await anyio.to_thread.run_sync(self.note_now, settings)
-
-    def note_now(self, settings: Settings) -> None:
+    def note(self, settings: Settings) -> None:
         """Save the settings. For a thread."""
         self._write(_SETTINGS, msgspec.json.encode(settings))
 
@@ -166,7 +163,7 @@ class TreeStore:
         except FileNotFoundError as error:
             if not await anyio.to_thread.run_sync(os.path.isdir, place):
                 raise WorkspaceError("file-missing", f"{place} is not there") from error
-            raise WorkspaceError("git-not-installed", "no files are kept without it") from error
+            raise _without_git() from error
         except OSError as error:
             raise WorkspaceError("file", f"{place}: {error.strerror}") from error
         if said.cut and most == OUTPUT:
@@ -183,7 +180,7 @@ class TreeStore:
         """Return the saved permissions, by path; if this store has none, those of the stores that it continues."""
         return await anyio.to_thread.run_sync(self._modes)
 
-    def note_modes_now(self, modes: Mapping[str, int]) -> None:
+    def note_modes(self, modes: Mapping[str, int]) -> None:
         """Save permissions in place of all that were saved. For a thread."""
         data = "".join(f"{mode:o} {path}\0" for path, mode in modes.items()).encode("utf-8", "surrogateescape")
         self._write(_MODES, data)
@@ -197,10 +194,16 @@ class TreeStore:
 
     def objects(self) -> Objects:
         """Return access to the objects without git, once the directory is set up."""
-        return Objects(self._directory, [Path(line).parent for line in _alternates(str(self._directory))])
+        return Objects(self._directory, self._earlier())
+
+    def _earlier(self) -> list[Path]:
+        """Return the directories of all stores that this one continues."""
+        return [Path(line).parent for line in _alternates(str(self._directory))]
 
     def _prepare(self, writes: bool) -> Settings | None:
         if writes:
+            if not is_installed("git"):
+                raise _without_git()
             self._unlock()
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # git makes files that all may read
         for name in ("objects/info", "refs", "info", "indexes", _NO_FILES):
@@ -211,8 +214,8 @@ class TreeStore:
         if self._origins:
             lines = [line for origin in self._origins for line in (f"{origin}/objects", *_alternates(origin))]
             self._write("objects/info/alternates", "".join(f"{line}\n" for line in lines).encode())
-        for line in (*_alternates(str(self._directory)), str(self._directory / "objects")):
-            replay(Path(line).parent)
+        for directory in (*self._earlier(), self._directory):
+            replay(directory)
         if writes:
             settle(self._directory)
         with suppress(FileNotFoundError, msgspec.MsgspecError):
@@ -236,6 +239,10 @@ class TreeStore:
         made = path.with_name(f"{path.name}.new")
         made.write_bytes(data)
         made.replace(path)
+
+
+def _without_git() -> WorkspaceError:
+    return WorkspaceError("git-not-installed", "no files are kept without it")
 
 
 def entries(index: str) -> int:

@@ -19,7 +19,6 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import WorkspaceError
-from ..sandboxes.installed import installed
 from .fingerprint import changed_since, fingerprint
 from .left_out import RECORD, LeftOut
 from .patching import Patched, Patcher
@@ -92,7 +91,8 @@ class Trees(StoredTrees):
         self._left_out: frozenset[str] | None = None
         self._mark: bytes | None = None
         """The fingerprint from just before the last tree was made: while it still holds, so does the tree."""
-        self._patcher: Patcher | None = None
+        self._patcher: Patcher
+        """Once the store is set up."""
         self._ahead = False
         """Whether the last tree has changes that the indexes do not have."""
         self._watch: Watch | None = None
@@ -116,9 +116,11 @@ class Trees(StoredTrees):
 
     def is_still(self, tree: str) -> bool:
         """Return whether the files are those of a tree, as far as can be told at once. This does not block."""
-        if self._last is None or self._last.tree != tree or self._watch is None or self._lock.locked():
-            return False
-        return self._watch.is_quiet()
+        return self._last is not None and self._last.tree == tree and not self._lock.locked() and self._is_quiet()
+
+    def _is_quiet(self) -> bool:
+        """Return whether nothing has changed since the last look, as far as can be told at once."""
+        return self._watch is not None and self._watch.is_quiet()
 
     async def keep(self, paths: Collection[str] | None = None, *, whole: bool = False) -> Kept:
         """Return the tree of the files as they are now; for a workspace that was removed, the tree without files.
@@ -149,7 +151,7 @@ class Trees(StoredTrees):
         return self._store.has_files and not os.path.isdir(self._workspace)
 
     async def _kept(self, paths: Collection[str] | None, whole: bool) -> Kept:
-        if self._last is not None and not whole and self._watch is not None and self._watch.is_quiet():
+        if self._last is not None and not whole and self._is_quiet():
             return self._last
         settings = await self._begun()
         changed = await anyio.to_thread.run_sync(self._changed, paths)
@@ -162,8 +164,7 @@ class Trees(StoredTrees):
             self._mark = None
             if not await self._follow(settings, None):
                 self._last = await self._now(settings)
-                if self._patcher is not None:
-                    self._patcher.looked()
+                self._patcher.looked()
             self._mark = mark
         assert self._last is not None
         return self._last
@@ -200,7 +201,6 @@ class Trees(StoredTrees):
 
     def _patched(self, settings: Settings, paths: Collection[str] | None) -> Patched | None:
         """Make a tree, and note what is known from then on. For a thread."""
-        assert self._patcher is not None
         if paths is None:
             self._left_out = None
             made = self._patcher.of_small(settings)
@@ -208,14 +208,12 @@ class Trees(StoredTrees):
             assert self._last is not None
             tree = None if self._last.tree == EMPTY else self._last.tree
             made = self._patcher.of_changed(tree, paths, settings, LeftOut(self._left_out or ()))
-        if made is not None and made.added:
+        if made is None:
+            return None
+        if made.added:
             self._settings = replace(settings, stored=settings.stored + made.added)
-            self._store.note_now(self._settings)
-        if made is not None:
-            modes = self._with_modes(made.files, made.modes)
-            if modes != self._modes:
-                self._modes = modes
-                self._store.note_modes_now(modes)
+            self._store.note(self._settings)
+        self._note_modes(made.files, made.modes)
         return made
 
     async def _may_be_ignored(self, paths: Collection[str]) -> bool:
@@ -241,7 +239,7 @@ class Trees(StoredTrees):
                 settings, failed = done.settings, failed or done.failed
                 found.update(done.repositories)
                 left_out.update(done.left_out)
-                await self._note_modes(done.kept, done.modes)
+                await anyio.to_thread.run_sync(self._note_modes, done.kept, done.modes)
             settings = await self._noted(_with(replace(settings, nested=tuple(nested)), found))
             if not found and not failed and ignored == settings.ignored:
                 return await self._composed(settings, frozenset(left_out), changed)
@@ -339,7 +337,6 @@ class Trees(StoredTrees):
     async def _begun(self) -> Settings:
         if self._settings is None:
             await anyio.to_thread.run_sync(check_place, self._workspace)
-            await anyio.to_thread.run_sync(_check_git)
             settings = await self._store.prepare(writes=True) or Settings()
             self._modes = await self._store.modes()
             self._patcher = Patcher(self._store.objects(), self._workspace, self._apart, self._most)
@@ -349,19 +346,16 @@ class Trees(StoredTrees):
 
     async def _noted(self, settings: Settings) -> Settings:
         if settings != self._settings:
-            await self._store.note(settings)
+            await anyio.to_thread.run_sync(self._store.note, settings)
             self._settings = settings
         return settings
 
-    async def _note_modes(self, read: frozenset[str], found: dict[str, int]) -> None:
-        """Note the permissions of the files that were read."""
-        modes = self._with_modes(read, found)
+    def _note_modes(self, read: frozenset[str], found: dict[str, int]) -> None:
+        """Note the permissions of the files that were read. For a thread."""
+        modes = {path: mode for path, mode in self._modes.items() if path not in read} | found
         if modes != self._modes:
             self._modes = modes
-            await anyio.to_thread.run_sync(self._store.note_modes_now, modes)
-
-    def _with_modes(self, read: frozenset[str], found: dict[str, int]) -> dict[str, int]:
-        return {path: mode for path, mode in self._modes.items() if path not in read} | found
+            self._store.note_modes(modes)
 
     async def _tree(self, index: str) -> str:
         if not await anyio.to_thread.run_sync(entries, index):
@@ -389,14 +383,6 @@ class Trees(StoredTrees):
             tree = await self._tree(index)
         self._left_out, self._ahead = left_out, False
         return Kept(tree, _words(settings, left_out))
-
-
-def _check_git() -> None:
-    """Raise `WorkspaceError` if git is not installed: files that are kept could not be restored."""
-    try:
-        installed("git")
-    except FileNotFoundError as error:
-        raise WorkspaceError("git-not-installed", "no files are kept without it") from error
 
 
 def _words(settings: Settings, left_out: frozenset[str]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from . import inotify
+from .fingerprint import identity_of
 from .inotify import Inotify
 
 MOST_DIRECTORIES = 20_000
@@ -94,7 +95,7 @@ class _Watched:
     def __init__(self, queue: _Queue, workspace: str, apart: frozenset[str]) -> None:
         self._queue, self.workspace, self.apart = queue, workspace, apart
         self._root = os.path.realpath(workspace)
-        self._identity: tuple[int, int] | None = _identity(workspace)
+        self._identity = identity_of(workspace)
         self._device = self._identity[0] if self._identity else 0
         self._numbers = dict[str, int]()
         """The number of each directory, by its path."""
@@ -188,7 +189,7 @@ class _Watched:
 
     def is_in_place(self) -> bool:
         """Return whether the workspace is the directory that is watched."""
-        return self._identity is not None and _identity(self.workspace) == self._identity
+        return self._identity is not None and identity_of(self.workspace) == self._identity
 
     def lost(self, path: str) -> None:
         """Note that a directory is gone."""
@@ -223,7 +224,6 @@ class _Queue:
         """Watch a workspace."""
         watched = None
         try:
-            self._inotify = self._inotify or Inotify()
             self.take()
             self._inotify = self._inotify or Inotify()
             if (watched := self._watched.get((workspace, apart))) is None:
@@ -283,14 +283,6 @@ class _Queue:
 
 
 _queue = _Queue()
-
-
-def _identity(root: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(root)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _is_local(root: str) -> bool:
