@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from agentrt.decisions import over, relayed_down, relayed_up
+from agentrt.decisions import announced, over, relayed_down, relayed_up, wanted
 from agentrt.events import (
     ActionEvent,
     ChildAction,
@@ -111,6 +111,28 @@ def test_one_that_a_person_stopped_below_goes_on_when_one_says_so() -> None:
     assert relayed_up(above(rests), CHILD, stopped) == ()
     (rule,) = relayed_down(above(RuleAdded(rule=RULE)), CHILD, stopped)
     assert isinstance(rule, RuleAdded)
+
+
+def test_the_one_above_knows_that_it_runs_before_it_does() -> None:
+    stopped = below(*at_work(), PauseEvent())
+    rests = relayed_up(above(), CHILD, stopped)
+    paused = above(*rests, PauseEvent())
+    assert paused.at_rest
+    resumed = then(paused, RunRequested())
+    again = relayed_down(resumed, CHILD, stopped)
+    (runs,) = announced(resumed, CHILD, again)
+    assert isinstance(runs, ChildWaiting)
+    assert not then(resumed, runs, PauseEvent()).at_rest, "until it is paused below"
+    assert announced(then(resumed, runs), CHILD, again) == ()
+    assert announced(above(), CHILD, at_work()) == (), "a new one is known to run"
+
+
+def test_that_it_runs_is_not_true_any_more_once_the_one_above_is_paused() -> None:
+    runs = ChildWaiting(child_id=CHILD, actions=(), status=ExecutionStatus.RUNNING)
+    assert wanted(above(), (runs,)) == [runs]
+    assert wanted(above(PauseEvent()), (runs,)) == []
+    left = replace(runs, spending={})
+    assert wanted(above(PauseEvent()), (left,)) == [left], "what it has spent is true whatever comes first"
 
 
 def test_one_that_is_at_work_when_the_one_above_runs_again_is_told_so_once() -> None:

@@ -11,7 +11,19 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from ..decisions import Attend, Delegate, Seeing, cut_short, ended, failed, left, over, relayed_down, relayed_up
+from ..decisions import (
+    Attend,
+    Delegate,
+    Seeing,
+    announced,
+    cut_short,
+    ended,
+    failed,
+    left,
+    over,
+    relayed_down,
+    relayed_up,
+)
 from ..errors import AgentrtError, LogCorrupt, LogFailed, NoLongerDue
 from ..events import ActionEvent, ChildFinished, Event, ExecutionStatus, MessageEvent, ObservationEvent
 from ..ledger import Child
@@ -136,7 +148,10 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
                 return group.feed.state
             above = self._log.state
             if events := relayed_down(above, child_id, state):
-                await group.log.append(*events)
+                if first := announced(above, child_id, events):
+                    await self._log.append(*first)
+                else:
+                    await group.log.append(*events)
             elif events := relayed_up(above, child_id, state):
                 await self._log.append(*events)
             else:

@@ -44,7 +44,7 @@ from .outcomes import (
     wanted,
     without_results,
 )
-from .relaying import over, relayed_down, relayed_up
+from .relaying import announced, over, relayed_down, relayed_up
 from .reports import Seeing, cut_short, ended, failed, left
 from .sharing import share_of
 
@@ -74,6 +74,7 @@ __all__ = [
     "Tell",
     "Warn",
     "action_error",
+    "announced",
     "answered",
     "approval",
     "asleep",

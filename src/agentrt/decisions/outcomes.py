@@ -14,6 +14,7 @@ from ..events import (
     BudgetReserved,
     ChildFinished,
     ChildStarted,
+    ChildWaiting,
     ConversationCreated,
     ConversationErrorEvent,
     DurabilityChanged,
@@ -71,15 +72,22 @@ def _first(state: State) -> int:
 
 
 def wanted(state: State, events: Sequence[Event]) -> Sequence[Event]:
-    """Return the events of a batch that were not received before. A run of an idle agent with nothing to do ends in the
-    same batch, and leaves the agent idle.
+    """Return the events of a batch that were not received before, and are still true. A run of an idle agent with
+    nothing to do ends in the same batch, and leaves the agent idle.
     """
-    fresh = [event for event in events if event.id not in state.ledger.message_ids]
+    fresh = [event for event in events if event.id not in state.ledger.message_ids and not _overtaken(state, event)]
     match fresh:
         case [RunRequested(implied=False)] if state.status is ExecutionStatus.IDLE and idle(state):
             return (*fresh, RunEnded(status=ExecutionStatus.IDLE, reason="nothing_to_do"))
         case _:
             return fresh
+
+
+def _overtaken(state: State, event: Event) -> bool:
+    """Return whether the event says that a child runs, though a pause came first: the child is paused too."""
+    if not isinstance(event, ChildWaiting) or event.spending is not None:
+        return False
+    return event.status is ExecutionStatus.RUNNING and not state.status.at_work
 
 
 def check(state: State, events: Sequence[Event]) -> None:

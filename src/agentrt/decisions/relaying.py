@@ -75,6 +75,17 @@ def _rules_down(above: State, below: State) -> tuple[Event, ...]:
     )
 
 
+def announced(above: State, child_id: str, down: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Return the event to append to the delegating conversation before `down` lets the delegated one run: while it is
+    known there to rest, the delegating one may come to rest, and would leave it again when it hears that this one runs.
+    """
+    known = above.ledger.children[child_id]
+    runs = any(isinstance(event, RunRequested) for event in down)
+    if not runs or known.status is ExecutionStatus.RUNNING or known.status.waits:
+        return ()
+    return (ChildWaiting(child_id=child_id, actions=known.waiting, status=ExecutionStatus.RUNNING),)
+
+
 def relayed_up(above: State, child_id: str, below: State) -> tuple[Event, ...]:
     """Return the events to append to the delegating conversation: whether the delegated one rests, and what it asks a
     person.
