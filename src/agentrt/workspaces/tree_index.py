@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import WorkspaceError
+from .importing import MANY, imports
 from .left_out import ignored
 from .standing import Standing, standing
 from .tree_limits import Most, check_size, is_little
@@ -104,6 +105,8 @@ class TreeIndex:
         """Have the index read files and forget others. Return the reason if that failed, for example because a file is
         gone; otherwise "".
         """
+        if len(found.files) >= MANY:
+            await self._import(found.files)
         for paths, options in (((*found.gone, *found.left_out), _REMOVING), (found.files, _ADDING)):
             if not paths:
                 continue
@@ -113,6 +116,14 @@ class TreeIndex:
             if said.code:
                 return said.errors.decode("utf-8", "replace").strip().split("\n")[-1]
         return ""
+
+    async def _import(self, paths: Sequence[str]) -> None:
+        """Store files, which spares the index to store each; those that are missed it stores itself."""
+        waiting = imports(self._tree, paths)
+        while (given := await anyio.to_thread.run_sync(next, waiting, None)) is not None:
+            said = await self._store.git("fast-import", "--quiet", "--force", "--depth=0", given=given, check=False)
+            if said.code:
+                return
 
 
 _REMOVING = ("--force-remove",)
