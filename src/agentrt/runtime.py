@@ -39,7 +39,6 @@ from .mcp.connections import Connections
 from .mcp.hiding import hide_in
 from .mcp.tokens import tokens_of
 from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
-from .sandboxes.container import check_engine
 from .sandboxes.processes import runtime_files
 from .secrets import AnySecret, Cipher, KeyFile, LogMask, SecretRegistry
 from .security.rating import Own
@@ -52,6 +51,7 @@ from .state import State, apply
 from .storage import Probe, default_store, open_storage
 from .tools import AnyTool, ToolType
 from .workspaces import workspace_of
+from .workspaces.bases import Bases
 from .workspaces.project_rules import recover_project_rules
 
 
@@ -122,6 +122,7 @@ class Runtime:
         """The connections to MCP servers, which conversations share where allowed."""
         self.leases, self.resolver = Leases(), Resolver(home, cache, self.store.shelf, saved_profile)
         """`leases`: resources that tools share. `resolver`: reads the files with instructions for agents."""
+        self._bases = Bases()
         self._resolve = resolve or self.resolver.resolve
         self._hidden, self.ports = list[str](), set[int]()
         """`ports`: the ports that serve this runtime. Requests to these ports of this machine are rated HIGH."""
@@ -168,6 +169,8 @@ class Runtime:
         secrets = secrets or self.secrets()
         place, rules = await workspace_of(workspace, self.store)
         if isinstance(place, DockerWorkspace):
+            from .sandboxes.container import check_engine
+
             await check_engine()
         owner = above.created.owner if above is not None and above.created is not None else owner
         told = hide_in(await self._resolved(sound_agent(agent), place, tools, owner, above), secrets)
@@ -347,6 +350,7 @@ class Runtime:
             saved=saved_in(self.store, self._environment),
             connections=self.connections,
             leases=self.leases,
+            bases=self._bases,
             home=self._home,
         )
         return self._recast(parts)

@@ -42,6 +42,7 @@ from ..specs.quota import Quota
 from ..state import State
 from ..storing import Shelf
 from ..tools.definition import Tools
+from ..workspaces.bases import Bases
 from ..workspaces.tree_limits import Most
 from ..workspaces.trees import Trees
 from .agent import AgentActor
@@ -111,6 +112,8 @@ class Parts(msgspec.Struct, frozen=True):
     """The directory of the user's own memory."""
     beside: Callable[[str], str] | None = None
     """Returns the path of a directory beside a conversation's log; None: no files are kept."""
+    bases: Bases | None = None
+    """The first trees that conversations in one workspace share; None: each makes its own."""
     patience: Patience = Patience()
     """For how long a call waits until the files are kept."""
     saved: Saved = nothing_saved
@@ -257,7 +260,8 @@ class ConversationGroup:
         origins = () if created.parent is None else (beside(created.parent),)
         own, quota = self._parts.own().stores, self._parts.quota.bytes
         most = Most() if quota is None else Most(stored=min(quota, Most().stored))
-        trees = Trees(beside(created.conversation_id), self._workspace.path, origins, apart_from=own, most=most)
+        place, path = beside(created.conversation_id), self._workspace.path
+        trees = Trees(place, path, origins, apart_from=own, most=most, bases=self._parts.bases)
         return FileKeeper(self.log, self._tasks, trees, self._parts.patience)
 
     def connect(self) -> None:

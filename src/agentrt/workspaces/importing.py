@@ -1,4 +1,4 @@
-"""`imports`: many files as git-fast-import(1) reads them, which makes one pack of them, with one sync, instead of a file
+"""`imports`: many files as git-fast-import(1) reads them, which makes one pack of them with one sync, instead of a file
 for each object. For a thread.
 """
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from aiofiles.threadpool import wrap
 
-from .archives import ArchiveFile
 from .beneath import Beneath
 
 if TYPE_CHECKING:
     from aiofiles.threadpool.binary import AsyncBufferedIOBase, AsyncBufferedReader
+
+    from .archives import ArchiveFile
 
 PIECE = 256 * 1024
 """Maximum number of bytes read at once."""
@@ -45,8 +46,13 @@ async def open_file(tree: Beneath, path: str) -> AsyncBufferedReader:
 
 async def open_archive(tree: Beneath, path: str) -> AsyncBufferedReader:
     """Open the archive of a directory, made while it is read; the caller closes it. Raises `WorkspaceError`."""
-    made = await anyio.to_thread.run_sync(ArchiveFile, tree, path)
-    return reader(io.BufferedReader(made), _archiving())
+    return reader(io.BufferedReader(await anyio.to_thread.run_sync(_archive, tree, path)), _archiving())
+
+
+def _archive(tree: Beneath, path: str) -> ArchiveFile:
+    from .archives import ArchiveFile
+
+    return ArchiveFile(tree, path)
 
 
 @asynccontextmanager

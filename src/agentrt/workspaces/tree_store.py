@@ -69,8 +69,10 @@ _ENVIRONMENT = {
 }
 
 
-_MODES = "modes"
-_SETTINGS = "settings.json"
+INDEX = "index"
+MODES = "modes"
+SETTINGS = "settings.json"
+"""The files of a store with what is known of the workspace's files; without an index, it has none."""
 _NO_FILES = "nothing"
 """An empty directory of the store, in which git runs if it does not need the files of the workspace."""
 
@@ -99,12 +101,12 @@ class TreeStore:
     @property
     def index(self) -> str:
         """The path of the workspace's index."""
-        return str(self._directory / "index")
+        return str(self._directory / INDEX)
 
     @property
     def has_files(self) -> bool:
         """Whether files were ever kept. For a thread."""
-        return any((self._directory / name).exists() for name in ("index", _SETTINGS))
+        return any((self._directory / name).exists() for name in (INDEX, SETTINGS))
 
     def index_of(self, name: str) -> str:
         """Return the path of another index, such as that of a nested repository."""
@@ -124,7 +126,7 @@ class TreeStore:
 
     def note(self, settings: Settings) -> None:
         """Save the settings. For a thread."""
-        self._write(_SETTINGS, msgspec.json.encode(settings))
+        self._write(SETTINGS, msgspec.json.encode(settings))
 
     async def git(
         self,
@@ -183,12 +185,12 @@ class TreeStore:
     def note_modes(self, modes: Mapping[str, int]) -> None:
         """Save permissions in place of all that were saved. For a thread."""
         data = "".join(f"{mode:o} {path}\0" for path, mode in modes.items()).encode("utf-8", "surrogateescape")
-        self._write(_MODES, data)
+        self._write(MODES, data)
 
     def _modes(self) -> dict[str, int]:
         for directory in (self._directory, *map(Path, self._origins)):
             with suppress(OSError):
-                entries = (directory / _MODES).read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
+                entries = (directory / MODES).read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
                 return {path: int(mode, 8) for mode, _, path in (entry.partition(" ") for entry in entries)}
         return {}
 
@@ -219,7 +221,7 @@ class TreeStore:
         if writes:
             settle(self._directory)
         with suppress(FileNotFoundError, msgspec.MsgspecError):
-            return msgspec.json.decode((self._directory / _SETTINGS).read_bytes(), type=Settings)
+            return msgspec.json.decode((self._directory / SETTINGS).read_bytes(), type=Settings)
         return None
 
     def _unlock(self) -> None:

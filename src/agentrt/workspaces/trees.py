@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from uuid import uuid4
 
 import anyio
@@ -19,7 +20,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import WorkspaceError
+from .bases import Bases
 from .fingerprint import changed_since, fingerprint
+from .importing import MANY
 from .left_out import RECORD, LeftOut
 from .patching import Patched, Patcher
 from .restoring import put, remove_staging, staged, sweep
@@ -74,16 +77,20 @@ class Trees(StoredTrees):
         *,
         apart_from: Sequence[str] = (),
         most: Most = Most(),
+        bases: Bases | None = None,
     ) -> None:
         """`origins` are the directories of the stores that this one continues: their trees are available, too. What is
-        at or below the paths `apart_from` is left alone.
+        at or below the paths `apart_from` is left alone. `bases` has the first trees of others in the workspace.
         """
         super().__init__(TreeStore(directory, origins))
         self._workspace, self._most = workspace, most
         self._directory, self.apart_from = directory, apart_from
+        self._bases, self._continues = bases, bool(origins)
         root = os.path.realpath(workspace).rstrip("/") + "/"
         real = [os.path.realpath(path) for path in (directory, *apart_from)]
         self._apart = [OURS, *(path.removeprefix(root) for path in real if path.startswith(root))]
+        self._base = (root, *self._apart, most)
+        """Stores for which this is the same have the same first tree."""
         self._within = next((path for path in real if root.startswith(f"{path.rstrip('/')}/")), None)
         self._settings: Settings | None = None
         self._modes = dict[str, int]()
@@ -163,7 +170,7 @@ class Trees(StoredTrees):
         if self._last is None or mark is None or mark != self._mark:
             self._mark = None
             if not await self._follow(settings, None):
-                self._last = await self._now(settings)
+                self._last = await self._looked(settings)
                 self._patcher.looked()
             self._mark = mark
         assert self._last is not None
@@ -224,6 +231,27 @@ class Trees(StoredTrees):
         asked = ("check-ignore", "--no-index", "-q", "-z", "--stdin")
         said = await self._store.git(*asked, tree=self._workspace, given=given, check=False)
         return said.code != 1
+
+    async def _looked(self, settings: Settings) -> Kept:
+        """Return the tree of the files after git has looked at all of them. The first one in a workspace is shared."""
+        if self._bases is None or await anyio.to_thread.run_sync(lambda: self._store.has_files):
+            return await self._now(settings)
+        store = Path(self._directory)
+        if not await self._bases.link(self._base, store):
+            async with self._bases.making(self._base):
+                if not await self._bases.link(self._base, store):
+                    kept = await self._now(settings)
+                    if await anyio.to_thread.run_sync(self._is_large):
+                        await self._bases.publish(self._base, store)
+                    return kept
+        self._settings = None
+        return await self._now(await self._begun())
+
+    def _is_large(self) -> bool:
+        """Return whether the files are many, and this store has all of them. For a thread."""
+        settings = self._settings or Settings()
+        whole = not (self._continues or settings.nested or settings.others)
+        return whole and entries(self._store.index) >= MANY
 
     async def _now(self, settings: Settings) -> Kept:
         """Return the tree of the files after bringing all indexes up to date."""
