@@ -261,4 +261,5 @@ def bench(session: nox.Session) -> None:
     )
     for name in names:
         session.run("python", f"benchmarks/bench_{name}.py", "--quick")
-    session.run("python", "benchmarks/compare_openhands.py", "--quick", *session.posargs)
+    for name in ("bench_work", "compare_openhands"):
+        session.run("python", f"benchmarks/{name}.py", "--quick", *session.posargs)

@@ -80,6 +80,11 @@ class Process:
         self._process.stdin.write(word + "\n")
         self._process.stdin.flush()
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
     def cpu(self) -> float:
         """Seconds of CPU that it took so far."""
         times = psutil.Process(self._process.pid).cpu_times()
@@ -97,29 +102,37 @@ class Process:
 @contextmanager
 def served(model: str = str(DELAY)) -> Iterator[tuple[int, Process]]:
     """The port of a server of ours with such a model, and the process."""
-    with harness.workplace() as directory:
-        process = Process(sys.executable, "server_program.py", str(directory), model)
-        try:
-            yield int(process.line().rpartition(":")[2]), process
-        finally:
-            process.end()
+    with harness.workplace() as directory, served_in(directory, model) as server:
+        yield server
 
 
 @contextmanager
-def served_by_peer(command: str) -> Iterator[int]:
-    """The port of a server of the peer."""
+def served_in(directory: Path, model: str, *tools: str) -> Iterator[tuple[int, Process]]:
+    """The same, with its store and its workspaces (`work`) in a directory, and with an agent that has tools."""
+    process = Process(sys.executable, "server_program.py", str(directory), model, *tools)
+    try:
+        yield int(process.line().rpartition(":")[2]), process
+    finally:
+        process.end()
+
+
+@contextmanager
+def served_by_peer(command: str, files: int = 0) -> Iterator[tuple[int, int, str]]:
+    """The port of a server of the peer, its process id, and its workspace with so many files."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
     process = subprocess.Popen(
-        [*shlex.split(command), "-", str(port)],
+        [*shlex.split(command), "-", str(port), str(files)],
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
     assert process.stdin is not None
+    assert process.stdout is not None
     process.stdin.write((HERE / "server_peer.py").read_bytes())
     process.stdin.close()
     try:
+        workspace = process.stdout.readline().decode().strip()
         for _ in range(120):
             time.sleep(0.5)
             try:
@@ -130,7 +143,7 @@ def served_by_peer(command: str) -> Iterator[int]:
                     raise SystemExit("the peer's server has ended") from None
         else:
             raise SystemExit("the peer's server does not answer")
-        yield port
+        yield port, process.pid, workspace
     finally:
         process.kill()
         process.wait()
@@ -176,7 +189,7 @@ def latencies(peer: str | None, counts: Sequence[int], rounds: int, turns: int) 
         with ExitStack() as stack:
             sides["agentrt"] = stack.enter_context(served())[0]
             if peer and count <= PEER_MOST:
-                sides["peer"] = stack.enter_context(served_by_peer(peer))
+                sides["peer"] = stack.enter_context(served_by_peer(peer))[0]
             for _ in range(turns):
                 for side, port in sides.items():
                     result = latency(side, port, count, max(5, rounds // turns))

@@ -1,9 +1,9 @@
 """The server of `bench_server` and `bench_streams`, in a process of its own: agentrt's.
 
-    python server_program.py DIRECTORY MODEL
+    python server_program.py DIRECTORY MODEL [TOOL ...]
 
 The model is a number: one whose words are given, and that takes so many seconds for a call; or an LLM as JSON, which is
-called as a server calls it.
+called as a server calls it. Without names of tools, the agent has one that does nothing.
 
 The first line that it prints is its URL. Then it answers each line of its input: "mark" begins to count anew, "stats"
 gives a line of JSON with what was since. It ends with its input.
@@ -22,8 +22,9 @@ from typing import Any
 import harness
 import msgspec
 from bench_step import noop
+from msgspec.structs import replace
 
-from agentrt import LLM, Agent, Limits, Runtime
+from agentrt import LLM, Agent, Limits, Runtime, Tool
 from agentrt.context.replies import ModelReply
 from agentrt.protocols import ModelRequest, Watch
 from agentrt.server import ServerSettings, create_app
@@ -85,12 +86,14 @@ async def answer(count: Count) -> None:
             print(json.dumps(count.stats()), flush=True)
 
 
-async def serve(directory: Path, given: str) -> None:
+async def serve(directory: Path, given: str, *tools: str) -> None:
     """Serve until the input ends."""
     real = msgspec.json.decode(given, type=LLM) if given.startswith("{") else None
     model = Counted(float(given)) if real is None else None
     agent = Agent(llm=real or LLM(model="scripted"), limits=Limits(max_steps=STEPS))
-    (directory / "work").mkdir()
+    if tools:
+        agent = replace(agent, tools=tuple(map(Tool, tools)))
+    (directory / "work").mkdir(exist_ok=True)
     settings = ServerSettings(
         port=0, workspaces=(directory / "work",), agent=agent, drain=0.5, own_process=True, **unlimited()
     )
@@ -110,4 +113,4 @@ def unlimited() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    run(serve, Path(sys.argv[1]), sys.argv[2])
+    run(serve, Path(sys.argv[1]), *sys.argv[2:])
