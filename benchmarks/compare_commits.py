@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import statistics
 import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,15 +18,6 @@ from users import ACTS, IMPORTS
 
 USERS = Path(__file__).parent / "users.py"
 ROUNDS = 5
-
-
-def calibrated() -> float:
-    """The milliseconds that a fixed piece of work takes."""
-    begun = time.perf_counter()
-    total = 0
-    for number in range(1_000_000):
-        total += number
-    return (time.perf_counter() - begun) * 1e3
 
 
 def measured(python: str, act: str) -> dict[str, float]:
@@ -58,7 +48,7 @@ def main() -> None:
     for act in acts:
         pairs = []
         for number in range(rounds):
-            speeds.append(calibrated())
+            speeds.append(harness.calibrated())
             found = [measured(python, act) for python in (given.before, given.now)[:: 1 if number % 2 else -1]]
             pairs.append(found if number % 2 else found[::-1])
         for unit in pairs[0][0]:

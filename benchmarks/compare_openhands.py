@@ -2,8 +2,9 @@
 
 Import (time, memory, modules); the CPU of one step at steps 10, 200, 500 and 1000; many conversations of ten steps with
 a model that takes 200 ms. The two alternate, so that a machine that changes its speed changes it for both. Each runs
-under its own Python and stores what it stores by default; the model's words are given on both sides, and both read
-every message. A ratio above 1 means that agentrt takes less.
+under its own Python and stores what it stores by default, once on a disk and once in memory, where a sync costs
+nothing; the model's words are given on both sides, and both read every message. A ratio above 1 means that agentrt
+takes less.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ WIDTH = 20
 TIMEOUT = 120
 """Seconds that one piece of the peer's work may take."""
 
-ENOUGH = 200
+MEMORY = Path("/dev/shm")
+"""A file system in memory, also in the peer's root directory."""
+
+ENOUGH = 400
 """Seconds after which nothing is repeated any more: what is left is measured once."""
 
 
@@ -52,6 +56,8 @@ class Peer:
     def __init__(self, command: str, script: str | None = None) -> None:
         self.command = shlex.split(command)
         self._script = WORK.read_text() if script is None else script
+        self.place: Path | None = None
+        """Where it stores; None: where its temporary files are."""
 
     def work(self, name: str, **given: Any) -> Any:
         """What one piece of work gives. Raises `PeerFailed`."""
@@ -62,6 +68,7 @@ class Peer:
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT,
+                env=os.environ | ({} if self.place is None else {"TMPDIR": str(self.place)}),
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise PeerFailed(str(error)) from error
@@ -133,10 +140,10 @@ def imports(peer: Peer | None, repeats: int) -> list[Pair]:
     return pairs
 
 
-def steps(peer: Peer | None, repeats: int, at: tuple[int, ...]) -> list[Pair]:
+def steps(peer: Peer | None, repeats: int, at: tuple[int, ...], where: str) -> list[Pair]:
     """What one step costs, as the history grows."""
-    pairs = [Pair(f"step {step}: CPU", "ms") for step in at]
-    growth = Pair(f"step {at[-1]} / step {at[0]}", "x")
+    pairs = [Pair(f"step {step}, {where}: CPU", "ms") for step in at]
+    growth = Pair(f"step {at[-1]} / step {at[0]}, {where}", "x")
 
     def ours() -> Sequence[float]:
         marks, _, _ = harness.fresh(bench_step.measure_steps, at[-1] + 1)
@@ -153,12 +160,12 @@ def steps(peer: Peer | None, repeats: int, at: tuple[int, ...]) -> list[Pair]:
     return [*pairs, growth]
 
 
-def conversations(peer: Peer | None, repeats: int, count: int) -> list[Pair]:
+def conversations(peer: Peer | None, repeats: int, count: int, where: str) -> list[Pair]:
     """How `count` conversations share a process."""
     names = [("wall", "s"), ("CPU", "s"), ("loop lag, median", "ms"), ("loop lag, p99", "ms")]
     if count >= bench_concurrency.ENOUGH:
         names.append(("memory a conversation", "KB"))
-    pairs = [Pair(f"N = {count}: {name}", unit) for name, unit in names]
+    pairs = [Pair(f"N = {count}, {where}: {name}", unit) for name, unit in names]
 
     def figures(result: dict[str, Any]) -> Sequence[float]:
         lags = [harness.percentile(result["lags"], percent) * 1e3 for percent in (50, 99)]
@@ -209,10 +216,15 @@ def main() -> None:
             parser.error(f"the peer does not answer: {failure}")
         name = f"OpenHands SDK {found['version']} (Python {found['python']})"
     at = (10, 60) if options.quick else bench_step.AT
-    pairs = imports(peer, 1 if options.quick else 3) + steps(peer, 1 if options.quick else 3, at)
-    for count in (1, 20) if options.quick else bench_concurrency.COUNTS:
-        pairs += conversations(peer, 1 if options.quick or count > 100 else 2, count)
     facts = harness.machine() | {"peer": name}
+    pairs = imports(peer, 1 if options.quick else 3)
+    for where, place in (("disk", options.dir), ("memory", MEMORY)):
+        harness.set_directory(place)
+        if peer is not None:
+            peer.place = place if place == MEMORY else None
+        pairs += steps(peer, 1 if options.quick else 3, at, where)
+        for count in (1, 20) if options.quick else bench_concurrency.COUNTS:
+            pairs += conversations(peer, 1 if options.quick or count > 100 else 2, count, where)
     print_pairs(pairs, facts, name)
     figures = [
         {**msgspec.to_builtins(pair), "agentrt": pair.median(pair.ours), "peer": pair.median(pair.theirs)}
