@@ -90,10 +90,6 @@ class Process:
         times = psutil.Process(self._process.pid).cpu_times()
         return times.user + times.system
 
-    def is_alone(self) -> bool:
-        """Whether it runs no other program now."""
-        return not psutil.Process(self._process.pid).children()
-
     def end(self) -> None:
         """Close its input, and wait for it."""
         self._process.communicate(timeout=60)
