@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from agentrt.workspaces.importing import IMPORT_BYTES, MANY, MOST_BYTES, imports
+from agentrt.workspaces.objects import DIRECTORY, Objects
+from agentrt.workspaces.packs import tree_in_packs
 from agentrt.workspaces.trees import Trees
 
 pytestmark = pytest.mark.real
@@ -56,6 +58,56 @@ async def test_the_tree_is_the_same_and_its_objects_are_in_one_pack(tmp_path: Pa
     assert len(list(objects.glob("pack/*.pack"))) == 1
     loose = [path for path in objects.glob("??/*") if path.is_file()]
     assert len(loose) < 10, "the large file, the links, and the directories that they are in"
+    await trees.aclose()
+
+
+async def test_a_tree_in_a_pack_is_read_as_git_reads_it(tmp_path: Path, workspace: Path) -> None:
+    trees = Trees(str(tmp_path / "trees"), str(workspace))
+    tree = (await trees.keep()).tree
+    await trees.aclose()
+    objects = Objects(tmp_path / "trees")
+
+    def listed(name: str) -> list[str]:
+        command = ["git", "--git-dir", str(tmp_path / "trees"), "ls-tree", "-z", name]
+        return (
+            subprocess.run(command, check=True, capture_output=True)
+            .stdout.decode(errors="surrogateescape")
+            .split("\0")[:-1]
+        )
+
+    found = objects.entries(tree)
+    below = [object_id for mode, object_id in found.values() if mode == DIRECTORY]
+    assert len(below) == 20
+    assert all(tree_in_packs(tmp_path / "trees", name) is not None for name in below)
+    for name in (tree, *below):
+        assert [line.partition("\t")[2] for line in listed(name)] == list(objects.entries(name))
+        ids = [line.split("\t")[0].split(" ")[2] for line in listed(name)]
+        assert ids == [object_id for _, object_id in objects.entries(name).values()]
+    assert tree_in_packs(tmp_path / "trees", "0" * 40) is None
+    with pytest.raises(FileNotFoundError):
+        objects.entries("0" * 40)
+
+
+async def test_a_damaged_pack_is_an_error(tmp_path: Path, workspace: Path) -> None:
+    trees = Trees(str(tmp_path / "trees"), str(workspace))
+    tree = (await trees.keep()).tree
+    await trees.aclose()
+    below = next(name for mode, name in Objects(tmp_path / "trees").entries(tree).values() if mode == DIRECTORY)
+    (pack,) = (tmp_path / "trees/objects/pack").glob("*.pack")
+    pack.chmod(0o600)
+    pack.write_bytes(bytes(byte ^ 0x5A for byte in pack.read_bytes()))
+    with pytest.raises(OSError, match="damaged"):
+        Objects(tmp_path / "trees").entries(below)
+
+
+async def test_the_next_change_needs_no_git(tmp_path: Path, workspace: Path) -> None:
+    trees = Trees(str(tmp_path / "trees"), str(workspace))
+    before = (await trees.keep()).tree
+    index = (tmp_path / "trees/index").stat().st_mtime_ns
+    (workspace / "d7/f7").write_text("changed")
+    after = (await trees.keep(["d7/f7"])).tree
+    assert [change.path for change in await trees.changes(before, after)] == ["d7/f7"]
+    assert (tmp_path / "trees/index").stat().st_mtime_ns == index
     await trees.aclose()
 
 

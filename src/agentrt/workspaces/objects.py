@@ -1,8 +1,8 @@
 """`Objects`: writes blobs and trees into the object directory of a git repository, without git.
 
-An object is a file of its own (gitrepository-layout(5), "objects"). Many small files cannot be synced at once; so what
-is written since they were is also in a journal, whose one sync makes all of it durable. A start after a crash writes
-again what the journal has. Only trees that were written here are read here. For a thread.
+An object is written to a file of its own (gitrepository-layout(5), "objects"). Many small files cannot be synced at
+once; so what is written since they were is also in a journal, whose one sync makes all of it durable. A start after a
+crash writes again what the journal has. Only trees are read here. For a thread.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Objects:
         return self._add(b"tree", b"".join(parts))
 
     def entries(self, tree: str) -> Entries:
-        """Return the entries of a directory. Raises `OSError` if it is not in a file of its own, or damaged."""
+        """Return the entries of a directory. Raises `OSError` if it is not there, or damaged."""
         try:
             return _parsed(self._read(tree))
         except (zlib.error, ValueError) as error:
@@ -84,11 +84,15 @@ class Objects:
         return name
 
     def _read(self, name: str) -> bytes:
+        from .packs import tree_in_packs  # only a large workspace has any
+
         if name in self._new:
             return zlib.decompress(self._new[name])
         for place in self._places:
             with suppress(FileNotFoundError):
                 return zlib.decompress(_file(place, name).read_bytes())
+            if (packed := tree_in_packs(place, name)) is not None:
+                return packed
         raise FileNotFoundError(name)
 
 
