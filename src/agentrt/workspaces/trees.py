@@ -10,6 +10,7 @@ import os
 import shutil
 import threading
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -41,6 +42,9 @@ EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 MOST_NAMED = 100
 """Maximum number of paths named that are not in a tree."""
+
+UNSAVED = 1 << 20
+"""Bytes that may have been kept since their number was saved; a crash forgets them."""
 
 _ROUNDS = 8
 """Maximum number of attempts to write a tree. An attempt starts over if it finds another repository in the workspace,
@@ -93,6 +97,7 @@ class Trees(StoredTrees):
         """Stores for which this is the same have the same first tree."""
         self._within = next((path for path in real if root.startswith(f"{path.rstrip('/')}/")), None)
         self._settings: Settings | None = None
+        self._saved = Settings()
         self._modes = dict[str, int]()
         self._last: Kept | None = None
         self._left_out: frozenset[str] | None = None
@@ -112,10 +117,12 @@ class Trees(StoredTrees):
         """Watch the workspace no longer."""
         self._closed = True
         if self._watched or self._lock.locked():
-            await anyio.to_thread.run_sync(self._watch_no_longer)
+            await anyio.to_thread.run_sync(self._close)
 
-    def _watch_no_longer(self) -> None:
+    def _close(self) -> None:
         """For a thread."""
+        with suppress(OSError):
+            self._save(self._settings or self._saved)
         with self._watching:
             if self._watch is not None:
                 self._watch.close()
@@ -219,7 +226,8 @@ class Trees(StoredTrees):
             return None
         if made.added:
             self._settings = replace(settings, stored=settings.stored + made.added)
-            self._store.note(self._settings)
+            if not self._saved.stored or self._settings.stored - self._saved.stored >= UNSAVED:
+                self._save(self._settings)
         self._note_modes(made.files, made.modes)
         return made
 
@@ -369,14 +377,19 @@ class Trees(StoredTrees):
             self._modes = await self._store.modes()
             self._patcher = Patcher(self._store.objects(), self._workspace, self._apart, self._most)
             await anyio.to_thread.run_sync(sweep, self._workspace)
-            self._settings = settings
+            self._settings = self._saved = settings
         return self._settings
 
     async def _noted(self, settings: Settings) -> Settings:
-        if settings != self._settings:
-            await anyio.to_thread.run_sync(self._store.note, settings)
-            self._settings = settings
+        await anyio.to_thread.run_sync(self._save, settings)
+        self._settings = settings
         return settings
+
+    def _save(self, settings: Settings) -> None:
+        """Save the settings unless they are. Raises `OSError`. For a thread."""
+        if settings != self._saved:
+            self._store.note(settings)
+            self._saved = settings
 
     def _note_modes(self, read: frozenset[str], found: dict[str, int]) -> None:
         """Note the permissions of the files that were read. For a thread."""
