@@ -168,22 +168,38 @@ class Trees(StoredTrees):
         if self._last is not None and not whole and self._is_quiet():
             return self._last
         settings = await self._begun()
-        changed = await anyio.to_thread.run_sync(self._changed, paths)
-        known = changed is not None and self._last is not None and not whole
-        if known and (not changed or await self._follow(settings, changed)):
-            assert self._last is not None
-            return self._last
+        changed, made = await anyio.to_thread.run_sync(self._changed, settings, paths, whole)
+        if changed is not None and self._last is not None and not whole:
+            if not changed:
+                return self._last
+            if made is None and not settings.ignored:
+                made = await self._without_ignored(settings, changed)
+            if made is not None:
+                return self._became(made, self._last.left_out)
         mark = await anyio.to_thread.run_sync(fingerprint, self._workspace, self._apart)
         if self._last is None or mark is None or mark != self._mark:
             self._mark = None
-            if not await self._follow(settings, None):
+            if (made := await anyio.to_thread.run_sync(self._patched, settings, None)) is not None:
+                self._became(made)
+            else:
                 self._last = await self._looked(settings)
                 self._patcher.looked()
             self._mark = mark
         assert self._last is not None
         return self._last
 
-    def _changed(self, paths: Collection[str] | None) -> Collection[str] | None:
+    def _changed(
+        self, settings: Settings, paths: Collection[str] | None, whole: bool
+    ) -> tuple[Collection[str] | None, Patched | None]:
+        """Return the paths that may have changed since the last call (None: any), and the tree with these changes if
+        it could be made without git. For a thread.
+        """
+        changed = self._told(paths)
+        if whole or self._last is None or not changed or not settings.ignored:
+            return changed, None
+        return changed, self._patched(settings, changed)
+
+    def _told(self, paths: Collection[str] | None) -> Collection[str] | None:
         """Return the paths that may have changed since the last call; None: any. For a thread."""
         with self._watching:
             if self._closed:
@@ -194,27 +210,25 @@ class Trees(StoredTrees):
                 self._watched, self._watch = True, watch(self._workspace, self._apart)
             return paths if self._watch is None else self._watch.changed()
 
-    async def _follow(self, settings: Settings, paths: Collection[str] | None) -> bool:
-        """Bring the last tree up to date without git: with what changed at some paths (None: all of a small workspace).
+    async def _without_ignored(self, settings: Settings, paths: Collection[str]) -> Patched | None:
+        """Return the tree with what changed at some paths, if git says that none is ignored; None if it has to look."""
+        left_out = LeftOut(self._left_out or ())
+        if not left_out.paths.isdisjoint(paths):
+            return None  # it may be one that can be kept by now
+        paths = [path for path in paths if not left_out.covers(path)]
+        if paths and await self._may_be_ignored(paths):
+            return None
+        return await anyio.to_thread.run_sync(self._patched, settings, paths)
 
-        Return whether that could be done.
-        """
-        if paths is not None and not settings.ignored:
-            left_out = LeftOut(self._left_out or ())
-            if not left_out.paths.isdisjoint(paths):
-                return False  # it may be one that can be kept by now
-            paths = [path for path in paths if not left_out.covers(path)]
-            if paths and await self._may_be_ignored(paths):
-                return False
-        made = await anyio.to_thread.run_sync(self._patched, settings, paths)
-        if made is None:
-            return False
-        named = () if self._last is None or paths is None else self._last.left_out
-        self._last, self._mark, self._ahead = Kept(made.tree or EMPTY, named), None, True
-        return True
+    def _became(self, made: Patched, left_out: tuple[str, ...] = ()) -> Kept:
+        """Note and return the last tree, which was made without git."""
+        self._last, self._mark, self._ahead = Kept(made.tree or EMPTY, left_out), None, True
+        return self._last
 
     def _patched(self, settings: Settings, paths: Collection[str] | None) -> Patched | None:
-        """Make a tree, and note what is known from then on. For a thread."""
+        """Return the last tree with what changed at some paths (None: all of a small workspace); None if that takes
+        git. For a thread.
+        """
         if paths is None:
             self._left_out = None
             made = self._patcher.of_small(settings)
