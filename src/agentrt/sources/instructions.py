@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from ..specs.context import Document
 from ..specs.skill import Skill
+from .listing import Listing
 from .text import Reader
 
 NAMES = ("agents.md", "agent.md", "claude.md", "gemini.md", ".cursorrules")
@@ -46,10 +47,21 @@ def find_instructions(
     documents = tuple(document for directory in chain for document in _in(directory, workspace, reader, family))
     nested = tuple(
         _skill(document, directory, workspace)
-        for directory in _below(workspace, reader, DEPTH)
+        for directory in _with_instructions(reader.below(workspace, DEPTH, _is_searched))
         for document in _in(directory, workspace, reader, family)
     )
     return documents, nested
+
+
+def _is_searched(name: str) -> bool:
+    return name[0] != "." and name not in PASSED_OVER
+
+
+def _with_instructions(directories: Iterable[tuple[str, Listing]]) -> Iterator[Path]:
+    """Yield the few directories that have instructions."""
+    for path, found in directories:
+        if not found.names.keys().isdisjoint(NAMES):
+            yield Path(path)
 
 
 def of_user(home: Path, reader: Reader, family: str = "") -> Iterator[Document]:
@@ -98,18 +110,6 @@ def _skill(document: Document, directory: Path, workspace: Path) -> Skill:
 def _literal(path: str) -> str:
     """Return a path as a pattern; a `*` in it matches any one character."""
     return path.replace("*", "?")
-
-
-def _below(directory: Path, reader: Reader, depth: int) -> Iterator[Path]:
-    level: Sequence[Path] = [directory]
-    for _ in range(depth):  # nearest first, so that a limit drops the farthest
-        level = [
-            below / entry.name
-            for below in level
-            for entry in reader.listing(below).directories
-            if not entry.name.startswith(".") and entry.name not in PASSED_OVER
-        ]
-        yield from level
 
 
 def _shown(path: Path, workspace: Path) -> str:

@@ -14,7 +14,7 @@ from ..context.prompt import family
 from ..context.resolving import Profiles, Resolved, joined, resolved
 from ..errors import ConfigurationError
 from ..specs import Agent, ToolDefinition, Workspace
-from ..specs.context import AgentContext, ContextProblem, Gathered, Offer, PluginSource
+from ..specs.context import AgentContext, ContextProblem, Document, Gathered, Offer, PluginSource
 from ..state import State
 from ..storing import Shelf
 from .consents import agreed_to
@@ -56,15 +56,20 @@ class Resolver:
         home = (self._home or Path.home()) if context.load_user_skills else None
         problems: Problems = []
         directories = await self._fetched(context.plugins, workspace, problems)
-        names = family(agent.llm)
-        found = await anyio.to_thread.run_sync(
-            partial(gather, context, workspace, home, names, directories, owner, self._cache)
-        )
-        found = replace(found, problems=(*problems, *found.problems))
+        read = partial(gather, context, workspace, home, family(agent.llm), directories, owner, self._cache)
+        memory: tuple[Document, ...] = ()
         if owner is not None and context.load_memory:
-            told = [document async for document in memories_of(owner, context, workspace, self._shelf)]
-            found = replace(found, memory=tuple(told))
-        found = await anyio.to_thread.run_sync(offering, found, workspace.path)
+            memory = tuple([document async for document in memories_of(owner, context, workspace, self._shelf)])
+
+        def told() -> Gathered | Resolved:
+            found = read()
+            found = replace(found, problems=(*problems, *found.problems), memory=memory or found.memory)
+            found = offering(found, workspace.path)
+            return found if found.offers else self._told(agent, context, found, (), tools)
+
+        found = await anyio.to_thread.run_sync(told)
+        if isinstance(found, Resolved):
+            return found
         agreed = await agreed_to(self._shelf, found.offers)
         return await anyio.to_thread.run_sync(self._told, agent, context, found, agreed, tools)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -74,24 +75,41 @@ class Reader:
     def listing(self, directory: Path) -> Listing:
         """Return what is in a directory, even if it was looked at before."""
         if (place := str(directory)) not in self._listed:
-            self._listed[place] = self._list(directory)
+            self._listed[place] = EMPTY if self._leads_out(directory) else self._list(place)
         return self._listed[place]
 
-    def _list(self, directory: Path) -> Listing:
-        if self._leads_out(directory) or self._looked > MOST_FILES:
+    def below(self, directory: Path, depth: int, is_searched: Callable[[str], bool]) -> Iterator[tuple[str, Listing]]:
+        """Yield the directories below one whose names are searched, and what is in them, also if they were looked at
+        before; the nearest first, so that a limit drops the farthest.
+
+        A listing tells directories from links, so none of them leads out.
+        """
+        level = [(str(directory), self.listing(directory))]
+        for _ in range(depth):
+            level = [
+                (path, self._listed.get(path) or self._listed.setdefault(path, self._list(path)))
+                for above, found in level
+                for entry in found.directories
+                if is_searched(entry.name)
+                for path in (f"{above}/{entry.name}",)
+            ]
+            yield from level
+
+    def _list(self, directory: str) -> Listing:
+        if self._looked > MOST_FILES:
             return EMPTY
         try:
-            found = listed(str(directory))
+            found = listed(directory)
         except (FileNotFoundError, NotADirectoryError):
             return EMPTY
         except OSError as error:
-            self.tell(directory, f"cannot be read: {error.strerror or error}")
+            self.tell(Path(directory), f"cannot be read: {error.strerror or error}")
             return EMPTY
         if found.identity == self._apart:
             return EMPTY
         self._looked += len(found.entries)
         if self._looked > MOST_FILES:
-            self.tell(directory, f"nothing more is searched: more than {MOST_FILES} files were looked at")
+            self.tell(Path(directory), f"nothing more is searched: more than {MOST_FILES} files were looked at")
         return found
 
     def tell(self, path: Path, what: str) -> None:
