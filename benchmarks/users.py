@@ -120,10 +120,47 @@ async def many(directory: Path, count: int, tool: str) -> dict[str, float]:
                 await conversation.run()
 
         wall, used = time.perf_counter(), cpu()
-        await asyncio.gather(*(one(number) for number in range(count)))
+        working = asyncio.gather(*(one(number) for number in range(count)))
+        most = 0
+        while not working.done():
+            await asyncio.wait([working], timeout=0.2)
+            most = max(most, descriptors())
+        await working
         took = {"s": time.perf_counter() - wall, "CPU s": cpu() - used}
     sampling.cancel()
-    return {**took, "lag p99 ms": harness.percentile(lags, 99) * 1e3}
+    lag = harness.percentile(lags, 99) * 1e3
+    return {**took, "lag p99 ms": lag, "MB": megabytes("VmHWM"), "descriptors": most}
+
+
+async def coming_and_going(directory: Path, count: int) -> dict[str, float]:
+    """What a process still has of conversations that have come and gone: each with an edit and a command."""
+    from agentrt import Conversation, Runtime
+    from agentrt.testing import ScriptedLLM, finish
+
+    turns = [call_of("file_editor", directory, 0), call_of("terminal", directory, 1), finish("done")]
+    agent = agent_with("terminal", "file_editor")
+    async with Runtime(directory / "store", client=ScriptedLLM(turns, keep=False)) as runtime:
+        for number in range(count + count // 4):
+            if number == count // 4:  # by then, what is loaded once is there
+                memory, opened, wall = megabytes("VmRSS"), descriptors(), time.perf_counter()
+            workspace = repository(directory / f"workspace{number}", 1)
+            async with Conversation(agent, workspace, runtime=runtime) as conversation:
+                await conversation.send_message("Begin.")
+                await conversation.run()
+        took = (time.perf_counter() - wall) / count * 1e3
+    grown = megabytes("VmRSS") - memory
+    return {"ms each": took, "KB each": grown / count * 1e3, "descriptors grown": descriptors() - opened}
+
+
+def descriptors() -> int:
+    """How many this process has open."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+def megabytes(name: str) -> float:
+    """The memory of this process now (`VmRSS`), or at most (`VmHWM`)."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(f"{name}:")) / 1024
 
 
 def importing(statement: str) -> dict[str, float]:
@@ -131,9 +168,7 @@ def importing(statement: str) -> dict[str, float]:
     wall, used = time.perf_counter(), cpu()
     exec(statement)
     took = {"ms": (time.perf_counter() - wall) * 1e3, "CPU ms": (cpu() - used) * 1e3}
-    with open("/proc/self/status") as status:
-        peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
-    return {**took, "MB": peak / 1024}
+    return {**took, "MB": megabytes("VmHWM")}
 
 
 USUAL = "from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool"
@@ -148,6 +183,9 @@ ACTS: dict[str, Callable[[Path], Coroutine[Any, Any, dict[str, float]]]] = {
     "100 x 10 edits": lambda place: many(place, 100, "file_editor"),
     "100 x 10 commands": lambda place: many(place, 100, "terminal"),
     "300 x 10 edits": lambda place: many(place, 300, "file_editor"),
+    "1,000 x 10 edits": lambda place: many(place, 1_000, "file_editor"),
+    "3,000 x 10 edits": lambda place: many(place, 3_000, "file_editor"),
+    "1,000 that come and go": lambda place: coming_and_going(place, 1_000),
 }
 IMPORTS = {
     "import asyncio, anyio, msgspec": "import asyncio, anyio, msgspec",
