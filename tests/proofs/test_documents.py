@@ -19,7 +19,7 @@ from agentrt.documents.running import MEMORY, SECONDS, read_document
 from agentrt.errors import ToolError
 from tests.documents.making import FILES, LAUGHS, bomb, changed, packed, pdf, workbook
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timed]
 
 
 class Taken:
