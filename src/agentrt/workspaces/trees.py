@@ -110,7 +110,7 @@ class Trees(StoredTrees):
         self._watch: Watch | None = None
         self._watched = self._closed = False
         """`_watched`: whether it was tried to watch the workspace."""
-        self._watching = threading.Lock()
+        self._watching, self._saving = threading.Lock(), threading.Lock()
         self._lock = anyio.Lock()
 
     async def aclose(self) -> None:
@@ -395,15 +395,17 @@ class Trees(StoredTrees):
         return self._settings
 
     async def _noted(self, settings: Settings) -> Settings:
-        await anyio.to_thread.run_sync(self._save, settings)
+        if settings != self._saved:
+            await anyio.to_thread.run_sync(self._save, settings)
         self._settings = settings
         return settings
 
     def _save(self, settings: Settings) -> None:
         """Save the settings unless they are. Raises `OSError`. For a thread."""
-        if settings != self._saved:
-            self._store.note(settings)
-            self._saved = settings
+        with self._saving:
+            if settings != self._saved:
+                self._store.note(settings)
+                self._saved = settings
 
     def _note_modes(self, read: frozenset[str], found: dict[str, int]) -> None:
         """Note the permissions of the files that were read. For a thread."""
