@@ -30,8 +30,9 @@ from users import USUAL
 BEGUN = time.monotonic()
 WORK = Path(__file__).with_name("openhands_work.py")
 HOW = (
-    "No peer: pip install openhands-sdk in an environment of Python 3.12 or newer, and give its interpreter with --peer"
-    " (or AGENTRT_PEER), also within another command: --peer 'chroot DIR /bin/python'. Only agentrt is measured."
+    "No peer, so only agentrt is measured. To install it: uv venv --python 3.13 peer && uv pip install --python"
+    " peer/bin/python openhands-sdk openhands-tools openhands-agent-server; then --peer peer/bin/python (or"
+    " AGENTRT_PEER), also within another command: --peer 'chroot DIR /bin/python'."
 )
 WIDTH = 20
 """Steps that a step's figure is the mean of: few, since the peer's cost grows within a window."""
