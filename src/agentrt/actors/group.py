@@ -141,6 +141,8 @@ class ConversationGroup:
         self._journal, self._parts, self._workspace = journal, parts, workspace
         self._stack = AsyncExitStack()
         self._looked: anyio.Event | None = None
+        self._keeper: FileKeeper | None = None
+        """The keeper, once a call may write or something is to be restored."""
         self._servers: Servers | None = None
         self.stops = 0
         """How often a pause or an interrupt was requested, so that it also stops a run that is only being prepared."""
@@ -175,7 +177,7 @@ class ConversationGroup:
     async def __aexit__(self, *_: object) -> None:
         """Cut what runs and stop the actors. The body's exception propagates as it is, not in an exception group."""
         self._actor.rest()
-        keeper = self.keeper
+        keeper = self._keeper
         try:
             with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_SECONDS):
                 await self._catch_up()
@@ -262,7 +264,8 @@ class ConversationGroup:
         most = Most() if quota is None else Most(stored=min(quota, Most().stored))
         place, path = beside(created.conversation_id), self._workspace.path
         trees = Trees(place, path, origins, apart_from=own, most=most, bases=self._parts.bases)
-        return FileKeeper(self.log, self._tasks, trees, self._parts.patience)
+        self._keeper = FileKeeper(self.log, self._tasks, trees, self._parts.patience)
+        return self._keeper
 
     def connect(self) -> None:
         """Connect to the MCP servers that the agent has by now, in the background."""
@@ -296,7 +299,7 @@ class ConversationGroup:
         """Return when it is known which files of the agent's context have changed, and no files are being restored."""
         if self._looked is not None:
             await self._looked.wait()
-        if self.keeper is not None:
+        if self.feed.state.ledger.restoring and self.keeper is not None:
             await self.keeper.ready()
 
     async def _look_again(self, looked: anyio.Event, context: ContextResolved) -> None:

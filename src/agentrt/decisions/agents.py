@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
@@ -13,15 +14,28 @@ from ..specs.condensers import named_condensers
 from ..specs.tool import ALWAYS
 from .permissions import WHOLE
 
+MOST_SOUND = 100
+"""Agents that are remembered as sound."""
+
+_sound = OrderedDict[int, tuple[Agent, Agent]]()
+"""Agents as they were given, and as logs have them; many conversations begin with one agent."""
+
 
 def sound_agent(agent: Agent) -> Agent:
     """Return an agent as its log will have it. Raises `ConfigurationError` for a value that does not have its field's
     type: it could not be read back.
     """
+    given, sound = _sound.get(id(agent), (None, None))
+    if given is agent and sound == agent:  # a dictionary in it may have been changed
+        return sound
     try:
-        return replaced(agent, {})
+        sound = replaced(agent, {})
     except (TypeError, AttributeError, msgspec.ValidationError) as error:
         raise ConfigurationError(f"there can be no such agent: {error}") from error
+    _sound[id(agent)] = agent, sound
+    if len(_sound) > MOST_SOUND:
+        _sound.popitem(last=False)
+    return sound
 
 
 def with_tools(agent: Agent, names: Iterable[str]) -> Agent:
