@@ -10,7 +10,8 @@ from ..secrets import HIDDEN, Mask
 from ..specs import AnyLLM
 from ..specs.llm import members
 
-_KEY_VARIABLE = re.compile(r"_API_KEY$")
+_KEY_VARIABLE = "_API_KEY"
+"""The end of a variable's name."""
 
 SHORTEST_KEY = 8
 """Minimum number of characters of a value that counts as a key; shorter values, such as "none", are left as they are.
@@ -32,7 +33,7 @@ def keys_of(llm: AnyLLM, environment: Mapping[str, str]) -> list[str]:
     *_API_KEY.
     """
     named = {member.api_key_env for member in members(llm)}
-    keys = [value for name, value in environment.items() if name in named or _KEY_VARIABLE.search(name)]
+    keys = [environment.get(name, "") for name in environment if name in named or name.endswith(_KEY_VARIABLE)]
     return [key for key in keys if len(key) >= SHORTEST_KEY]
 
 
