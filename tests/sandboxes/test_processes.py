@@ -233,10 +233,9 @@ def test_a_port_on_which_others_listen_too_does_not_belong_to_it() -> None:
 KILLED = """
 import os, subprocess, sys
 from agentrt.scratch import RUNTIME, runtime_directory
-print(runtime_directory.directory("shell-"), runtime_directory.name)
+print(runtime_directory.directory("shell-"), runtime_directory.name, flush=True)
 words = ["setsid", "sh", "-c", "sleep 300 & echo $!; wait"]
 subprocess.Popen(words, env={**os.environ, RUNTIME: runtime_directory.name}, start_new_session=True)
-sys.stdout.flush()
 sys.stdin.read()
 """
 
