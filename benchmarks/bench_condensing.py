@@ -220,9 +220,7 @@ def main() -> None:
     """Print both, side by side."""
     options = harness.parser(__doc__)
     options.add_argument("--steps", type=int, default=STEPS, help="steps of the conversation (default: %(default)s)")
-    options.add_argument(
-        "--peer", default=os.environ.get("AGENTRT_PEER"), help="the interpreter that has openhands-sdk"
-    )
+    harness.add_peer(options)
     options.add_argument("--timeout", type=float, default=3000, help="seconds that the peer may take")
     options.add_argument("--runs", type=Path, help="a directory of recorded runs; nothing else is measured then")
     given: Namespace = options.parse_args()

@@ -231,9 +231,7 @@ def spent() -> float:
 def main() -> None:
     """Measure, and report."""
     parser = harness.parser(__doc__)
-    parser.add_argument(
-        "--peer", metavar="COMMAND", default=os.environ.get("AGENTRT_PEER"), help="the peer's interpreter"
-    )
+    harness.add_peer(parser)
     options = parser.parse_args()
     harness.set_directory(options.dir)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -14,7 +14,6 @@ bytes were at the client: what the server's process, the disk and the client's o
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import socket
 import subprocess
@@ -318,12 +317,7 @@ def print_rows(rows: Sequence[dict[str, Any]]) -> None:
 def main() -> None:
     """Measure, and report."""
     parser = harness.parser(__doc__)
-    parser.add_argument(
-        "--peer",
-        metavar="COMMAND",
-        default=os.environ.get("AGENTRT_PEER"),
-        help="an interpreter that has the peer's server",
-    )
+    harness.add_peer(parser)
     parser.add_argument("--only", choices=("latency", "running", "sockets", "subscribers"), help="one of the loads")
     options = parser.parse_args()
     harness.set_directory(options.dir)

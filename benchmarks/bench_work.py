@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ import bench_server
 import harness
 import msgspec
 import psutil
-from rich.table import Table
+from compare_openhands import Pair, report
 from users import FILES, repository
 
 from agentrt.testing import ScriptedProvider, call, finish
@@ -135,17 +134,12 @@ async def measure(peer: str | None, directory: Path, rounds: int) -> list[Side]:
     """Conversations with both servers, in turn."""
     async with AsyncExitStack() as stack:
         provider = await stack.enter_async_context(ScriptedProvider(script))
-        processes = stack.enter_context(ExitStack())
         place = str(await asyncio.to_thread(repository, directory / "work" / "repository", FILES))
         model = msgspec.json.encode(provider.llm()).decode()
-        port, process = await asyncio.to_thread(
-            processes.enter_context, bench_server.served_in(directory, model, *TOOLS)
-        )
+        port, process = await asyncio.to_thread(stack.enter_context, bench_server.served_in(directory, model, *TOOLS))
         sides = [Side("agentrt", port, process.pid, place, {})]
         if peer is not None:
-            port, pid, place = await asyncio.to_thread(
-                processes.enter_context, bench_server.served_by_peer(peer, FILES)
-            )
+            port, pid, place = await asyncio.to_thread(stack.enter_context, bench_server.served_by_peer(peer, FILES))
             llm = {"model": "openai/scripted", "api_key": "none", "base_url": provider.base_url, "usage_id": "work"}
             sides.append(Side("peer", port, pid, place, llm))
         cookies = {"agentrt-token": harness.SERVER_TOKEN}
@@ -157,8 +151,8 @@ async def measure(peer: str | None, directory: Path, rounds: int) -> list[Side]:
         return sides
 
 
-def rows(sides: Sequence[Side]) -> list[dict[str, Any]]:
-    """The lines of the comparison, in ms."""
+def pairs_of(sides: Sequence[Side]) -> list[Pair]:
+    """The lines of the comparison."""
     found = []
     for what, name, percent in (
         ("a command: the result is there, median", "terminal", 50),
@@ -168,36 +162,21 @@ def rows(sides: Sequence[Side]) -> list[dict[str, Any]]:
         ("the first result of a conversation, median", "first", 50),
         ("CPU of a step", "cpu", 50),
     ):
-        values = {side.name: harness.percentile(getattr(side.waited, name), percent) * 1e3 for side in sides}
-        ratio = values["peer"] / values["agentrt"] if "peer" in values else None
-        found.append({"what": what, "unit": "ms", **values, "ratio": ratio})
+        ours, *theirs = (harness.percentile(getattr(side.waited, name), percent) * 1e3 for side in sides)
+        found.append(Pair(what, "ms", [ours], theirs))
     return found
 
 
 def main() -> None:
     """Measure, and report."""
     parser = harness.parser(__doc__)
-    parser.add_argument(
-        "--peer", metavar="COMMAND", default=os.environ.get("AGENTRT_PEER"), help="the peer's interpreter"
-    )
+    harness.add_peer(parser)
     options = parser.parse_args()
     harness.set_directory(options.dir)
     with harness.workplace() as directory:
         sides = asyncio.run(measure(options.peer, directory, 1 if options.quick else ROUNDS))
     facts = harness.machine() | {"peer": options.peer or "none"}
-    table = Table(
-        title="A step of real work", title_justify="left", caption=harness.machine_line(facts), caption_justify="left"
-    )
-    for name in ("what", "agentrt", "peer", "unit", "ratio"):
-        table.add_column(name, justify="left" if name in ("what", "unit") else "right", no_wrap=True)
-    figures = rows(sides)
-    for row in figures:
-        ours, theirs, ratio = (
-            harness.shown(row[name]) if row.get(name) else "-" for name in ("agentrt", "peer", "ratio")
-        )
-        table.add_row(row["what"], ours, theirs, row["unit"], ratio if ratio == "-" else f"{ratio} x")
-    harness.print_table(table)
-    harness.write(options.json, "bench_work", facts, figures)
+    report("bench_work", pairs_of(sides), facts, "the OpenHands agent server", options.json)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ takes less.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -57,8 +56,6 @@ class Peer:
     def __init__(self, command: str, script: str | None = None) -> None:
         self.command = shlex.split(command)
         self._script = WORK.read_text() if script is None else script
-        self.place: Path | None = None
-        """Where it stores; None: where its temporary files are."""
 
     def work(self, name: str, **given: Any) -> Any:
         """What one piece of work gives. Raises `PeerFailed`."""
@@ -69,7 +66,6 @@ class Peer:
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT,
-                env=os.environ | ({} if self.place is None else {"TMPDIR": str(self.place)}),
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise PeerFailed(str(error)) from error
@@ -183,8 +179,8 @@ def conversations(peer: Peer | None, repeats: int, count: int, where: str) -> li
     return pairs
 
 
-def print_pairs(pairs: Sequence[Pair], facts: dict[str, Any], peer: str) -> None:
-    """The one table."""
+def report(title: str, pairs: Sequence[Pair], facts: dict[str, Any], peer: str, file: Path | None) -> None:
+    """The one table; and the figures to a file, if there is one."""
     table = Table(
         title=f"agentrt and {peer}", caption=harness.machine_line(facts), title_justify="left", caption_justify="left"
     )
@@ -197,14 +193,18 @@ def print_pairs(pairs: Sequence[Pair], facts: dict[str, Any], peer: str) -> None
         ours, theirs, ratio = ("-" if value is None else harness.shown(value) for value in values)
         table.add_row(pair.what, ours, theirs, pair.unit, ratio if ratio == "-" else f"{ratio} x", pair.note)
     harness.print_table(table)
+    figures = [
+        {**msgspec.to_builtins(pair), "agentrt": pair.median(pair.ours), "peer": pair.median(pair.theirs)}
+        | {"ratio": pair.ratio}
+        for pair in pairs
+    ]
+    harness.write(file, title, facts, figures)
 
 
 def main() -> None:
     """Measure both, and report."""
     parser = harness.parser(__doc__)
-    parser.add_argument(
-        "--peer", metavar="COMMAND", default=os.environ.get("AGENTRT_PEER"), help="the peer's interpreter"
-    )
+    harness.add_peer(parser)
     options = parser.parse_args()
     harness.set_directory(options.dir)
     peer, name = Peer(options.peer) if options.peer else None, "no peer"
@@ -221,18 +221,10 @@ def main() -> None:
     pairs = imports(peer, 1 if options.quick else 3)
     for where, place in (("disk", options.dir), ("memory", MEMORY)):
         harness.set_directory(place)
-        if peer is not None:
-            peer.place = place if place == MEMORY else None
         pairs += steps(peer, 1 if options.quick else 3, at, where)
         for count in (1, 20) if options.quick else bench_concurrency.COUNTS:
             pairs += conversations(peer, 1 if options.quick or count > 100 else 2, count, where)
-    print_pairs(pairs, facts, name)
-    figures = [
-        {**msgspec.to_builtins(pair), "agentrt": pair.median(pair.ours), "peer": pair.median(pair.theirs)}
-        | {"ratio": pair.ratio}
-        for pair in pairs
-    ]
-    harness.write(options.json, "compare_openhands", facts, figures)
+    report("compare_openhands", pairs, facts, name, options.json)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,12 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     return options
 
 
+def add_peer(options: argparse.ArgumentParser) -> None:
+    """Add the option that names the other side."""
+    peer = os.environ.get("AGENTRT_PEER")
+    options.add_argument("--peer", metavar="COMMAND", default=peer, help="the peer's interpreter")
+
+
 def set_directory(directory: Path | None) -> None:
     """Put this and all fresh processes' temporary files below `directory`."""
     if directory is not None:

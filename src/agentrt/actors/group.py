@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -253,9 +253,14 @@ class ConversationGroup:
         if durability is not Durability.COMMIT:
             await self._journal.sync()
 
-    @cached_property
+    @property
     def keeper(self) -> FileKeeper | None:
-        """The keeper of the workspace's files; None if they are not kept."""
+        """The keeper of the workspace's files, made when it is asked for first; None if they are not kept."""
+        if self._keeper is None:
+            self._keeper = self._new_keeper()
+        return self._keeper
+
+    def _new_keeper(self) -> FileKeeper | None:
         created, beside = self.feed.state.created, self._parts.beside
         if created is None or beside is None:
             return None
@@ -264,8 +269,7 @@ class ConversationGroup:
         most = Most() if quota is None else Most(stored=min(quota, Most().stored))
         place, path = beside(created.conversation_id), self._workspace.path
         trees = Trees(place, path, origins, apart_from=own, most=most, bases=self._parts.bases)
-        self._keeper = FileKeeper(self.log, self._tasks, trees, self._parts.patience)
-        return self._keeper
+        return FileKeeper(self.log, self._tasks, trees, self._parts.patience)
 
     def connect(self) -> None:
         """Connect to the MCP servers that the agent has by now, in the background."""

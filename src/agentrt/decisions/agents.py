@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
@@ -17,15 +16,15 @@ from .permissions import WHOLE
 MOST_SOUND = 100
 """Agents that are remembered as sound."""
 
-_sound = OrderedDict[int, tuple[Agent, Agent]]()
-"""Agents as they were given, and as logs have them; many conversations begin with one agent."""
+_sound = dict[int, tuple[Agent, Agent]]()
+"""Agents as they were given, and as logs have them, by `id`; many conversations begin with one agent."""
 
 
 def sound_agent(agent: Agent) -> Agent:
     """Return an agent as its log will have it. Raises `ConfigurationError` for a value that does not have its field's
     type: it could not be read back.
     """
-    given, sound = _sound.get(id(agent), (None, None))
+    given, sound = _sound.get(id(agent), (None, agent))
     if given is agent and sound == agent:  # a dictionary in it may have been changed
         return sound
     try:
@@ -34,7 +33,7 @@ def sound_agent(agent: Agent) -> Agent:
         raise ConfigurationError(f"there can be no such agent: {error}") from error
     _sound[id(agent)] = agent, sound
     if len(_sound) > MOST_SOUND:
-        _sound.popitem(last=False)
+        del _sound[next(iter(_sound))]
     return sound
 
 

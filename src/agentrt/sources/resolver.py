@@ -56,18 +56,18 @@ class Resolver:
         home = (self._home or Path.home()) if context.load_user_skills else None
         problems: Problems = []
         directories = await self._fetched(context.plugins, workspace, problems)
-        read = partial(gather, context, workspace, home, family(agent.llm), directories, owner, self._cache)
+        gathered = partial(gather, context, workspace, home, family(agent.llm), directories, owner, self._cache)
         memory: tuple[Document, ...] = ()
         if owner is not None and context.load_memory:
             memory = tuple([document async for document in memories_of(owner, context, workspace, self._shelf)])
 
-        def told() -> Gathered | Resolved:
-            found = read()
+        def resolved_at_once() -> Gathered | Resolved:
+            found = gathered()
             found = replace(found, problems=(*problems, *found.problems), memory=memory or found.memory)
             found = offering(found, workspace.path)
             return found if found.offers else self._told(agent, context, found, (), tools)
 
-        found = await anyio.to_thread.run_sync(told)
+        found = await anyio.to_thread.run_sync(resolved_at_once)
         if isinstance(found, Resolved):
             return found
         agreed = await agreed_to(self._shelf, found.offers)

@@ -74,9 +74,10 @@ class Reader:
 
     def listing(self, directory: Path) -> Listing:
         """Return what is in a directory, even if it was looked at before."""
-        if (place := str(directory)) not in self._listed:
-            self._listed[place] = EMPTY if self._leads_out(directory) else self._list(place)
-        return self._listed[place]
+        place = str(directory)
+        if place not in self._listed and self._leads_out(directory):
+            self._listed[place] = EMPTY
+        return self._list_once(place)
 
     def below(self, directory: Path, depth: int, is_searched: Callable[[str], bool]) -> Iterator[tuple[str, Listing]]:
         """Yield the directories below one whose names are searched, and what is in them, also if they were looked at
@@ -84,16 +85,21 @@ class Reader:
 
         A listing tells directories from links, so none of them leads out.
         """
-        level = [(str(directory), self.listing(directory))]
+        self.listing(directory)
+        level = [str(directory)]
         for _ in range(depth):
             level = [
-                (path, self._listed.get(path) or self._listed.setdefault(path, self._list(path)))
-                for above, found in level
-                for entry in found.directories
+                f"{above}/{entry.name}"
+                for above in level
+                for entry in self._list_once(above).directories
                 if is_searched(entry.name)
-                for path in (f"{above}/{entry.name}",)
             ]
-            yield from level
+            yield from ((path, self._list_once(path)) for path in level)
+
+    def _list_once(self, directory: str) -> Listing:
+        if (found := self._listed.get(directory)) is None:
+            found = self._listed[directory] = self._list(directory)
+        return found
 
     def _list(self, directory: str) -> Listing:
         if self._looked > MOST_FILES:

@@ -67,9 +67,10 @@ def _link(source: Path, target: Path) -> bool:
                 with suppress(FileExistsError):
                     os.link(f"{path}/{name}", place / name)
             sync_directory(place)
-        for name in (MODES, SETTINGS, INDEX):
-            with suppress(*(() if name == INDEX else (FileNotFoundError,))):
+        for name in (MODES, SETTINGS):
+            with suppress(FileNotFoundError):
                 os.link(source / name, target / name)
+        os.link(source / INDEX, target / INDEX)
     except OSError:
         return False
     return True

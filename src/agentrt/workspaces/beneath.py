@@ -67,14 +67,7 @@ class Beneath:
     def descriptor(self, path: str) -> int:
         """Open a file for reading and return its descriptor, which the caller closes. Raises `WorkspaceError`."""
         with self._parent(path) as (parent, name), _told(path):
-            _check_kind(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
-            descriptor = os.open(name, _READ, dir_fd=parent)
-            try:
-                _check_kind(os.fstat(descriptor), path)  # another file may have taken its place
-            except BaseException:
-                os.close(descriptor)
-                raise
-            return descriptor
+            return opened_in(parent, name, path)
 
     def list(self, path: str) -> list[FileEntry]:
         """Return the entries of a directory, directories first, then by name. Raises `WorkspaceError`."""
@@ -331,6 +324,20 @@ def _close(trail: list[int]) -> None:
 def _make(name: str, parent: int) -> None:
     with suppress(FileExistsError):  # somebody else has just made it
         os.mkdir(name, dir_fd=parent)
+
+
+def opened_in(directory: int, name: str, path: str) -> int:
+    """Open a file of a directory for reading, no link, and return its descriptor, which the caller closes; `path` is
+    its path in errors. Raises `OSError` or `WorkspaceError`.
+    """
+    _check_kind(os.stat(name, dir_fd=directory, follow_symlinks=False), path)
+    descriptor = os.open(name, _READ, dir_fd=directory)
+    try:
+        _check_kind(os.fstat(descriptor), path)  # another file may have taken its place
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _check_kind(found: os.stat_result, path: str) -> None:

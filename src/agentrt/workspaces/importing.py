@@ -4,16 +4,16 @@ for each object. For a thread.
 
 from __future__ import annotations
 
+import io
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 
 from ..errors import WorkspaceError
-from .beneath import Beneath
-from .objects import FILE, PROGRAM
+from .beneath import Beneath, opened_in
+from .objects import mode_of
 
 MANY = 500
 """Files from which on one pack is faster."""
@@ -23,8 +23,6 @@ IMPORT_BYTES = 16 << 20
 
 MOST_BYTES = 1 << 20
 """Bytes of a file; git reads a larger one itself."""
-
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 _BEGIN = b"commit refs/heads/imported\ncommitter agentrt <agentrt> 0 +0000\ndata 0\ndeleteall\n"
 """A commit, since its trees go into the pack too."""
@@ -36,7 +34,7 @@ _END = b"reset refs/heads/imported\nfrom 000000000000000000000000000000000000000
 def imports(directory: str, paths: Iterable[str]) -> Iterator[bytes]:
     """Yield the input of one import after another: the files at some paths as they are now.
 
-    What is gone, no file or large is not in it. Raises nothing.
+    Files that are gone or large are left out, and so is what is no file. Raises nothing.
     """
     parts, size = [_BEGIN], 0
     for path, mode, data in _read(directory, paths):
@@ -54,22 +52,19 @@ def _read(directory: str, paths: Iterable[str]) -> Iterator[tuple[str, str, byte
     for above, together in groupby(paths, lambda path: path.rpartition("/")[0]):
         with suppress(WorkspaceError), beneath.directory(above) as place:
             for path in together:
-                with suppress(OSError):
-                    if (found := _file(path.rpartition("/")[2], place)) is not None:
+                with suppress(OSError, WorkspaceError):
+                    if (found := _file(path, place)) is not None:
                         yield (path, *found)
 
 
-def _file(name: str, place: int) -> tuple[str, bytes] | None:
-    """Return the mode and the contents of a file in a directory. Raises `OSError`, for a link too."""
-    descriptor = os.open(name, _FLAGS, dir_fd=place)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
-            return None
-        mode = PROGRAM if status.st_mode & stat.S_IXUSR else FILE
-        return mode, os.read(descriptor, MOST_BYTES)
-    finally:
-        os.close(descriptor)
+def _file(path: str, place: int) -> tuple[str, bytes] | None:
+    """Return the mode and the contents of a file in a directory; None if it is large.
+
+    Raises `OSError` or `WorkspaceError`, for a link too.
+    """
+    with io.FileIO(opened_in(place, path.rpartition("/")[2], path)) as file:
+        status = os.fstat(file.fileno())
+        return None if status.st_size > MOST_BYTES else (mode_of(status), file.read(MOST_BYTES))
 
 
 def _quoted(path: str) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +29,12 @@ _HEAD = Struct(">20sI")
 
 FILE, PROGRAM, LINK, DIRECTORY = "100644", "100755", "120000", "40000"
 """The modes of a tree's entries."""
+
+
+def mode_of(status: os.stat_result) -> str:
+    """Return the mode of a regular file's entry."""
+    return PROGRAM if status.st_mode & stat.S_IXUSR else FILE
+
 
 Entries = dict[str, tuple[str, str]]
 """The mode and the id of each entry of a directory."""
@@ -84,10 +91,10 @@ class Objects:
         return name
 
     def _read(self, name: str) -> bytes:
-        from .packs import tree_in_packs  # only a large workspace has any
-
         if name in self._new:
             return zlib.decompress(self._new[name])
+        from .packs import tree_in_packs  # only a large workspace has any
+
         for place in self._places:
             with suppress(FileNotFoundError):
                 return zlib.decompress(_file(place, name).read_bytes())

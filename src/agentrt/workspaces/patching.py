@@ -12,7 +12,7 @@ import msgspec
 from ..errors import WorkspaceError
 from .beneath import Beneath
 from .left_out import LeftOut
-from .objects import A_DIRECTORY, FILE, LINK, PROGRAM, Objects, patched
+from .objects import A_DIRECTORY, LINK, Objects, mode_of, patched
 from .standing import Standing, standing
 from .tree_index import STAGING
 from .tree_limits import Most
@@ -125,8 +125,7 @@ class Patcher:
         with self._beneath.open(path) as file:
             if status.st_size > SMALL_BYTES or (status.st_nlink > 1 and not linked):
                 raise OSError("git has to look")
-            mode = PROGRAM if os.fstat(file.fileno()).st_mode & stat.S_IXUSR else FILE
-            return mode, file.read(SMALL_BYTES + 1)
+            return mode_of(os.fstat(file.fileno())), file.read(SMALL_BYTES + 1)
 
     def _few(self, below: str = "") -> list[str] | None:
         """Return the paths of all files, or of those below a directory; None if they are many, or in a repository of

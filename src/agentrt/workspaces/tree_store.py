@@ -108,6 +108,11 @@ class TreeStore:
         """Whether files were ever kept. For a thread."""
         return any((self._directory / name).exists() for name in (INDEX, SETTINGS))
 
+    @property
+    def continues(self) -> bool:
+        """Whether some objects are in the stores that this one continues."""
+        return bool(self._origins)
+
     def index_of(self, name: str) -> str:
         """Return the path of another index, such as that of a nested repository."""
         return str(self._directory / "indexes" / sha256(name.encode("utf-8", "surrogateescape")).hexdigest())

@@ -89,7 +89,7 @@ class Trees(StoredTrees):
         super().__init__(TreeStore(directory, origins))
         self._workspace, self._most = workspace, most
         self._directory, self.apart_from = directory, apart_from
-        self._bases, self._continues = bases, bool(origins)
+        self._bases = bases
         root = os.path.realpath(workspace).rstrip("/") + "/"
         real = [os.path.realpath(path) for path in (directory, *apart_from)]
         self._apart = [OURS, *(path.removeprefix(root) for path in real if path.startswith(root))]
@@ -122,7 +122,8 @@ class Trees(StoredTrees):
     def _close(self) -> None:
         """For a thread."""
         with suppress(OSError):
-            self._save(self._settings or self._saved)
+            if self._settings is not None:
+                self._save(self._settings)
         with self._watching:
             if self._watch is not None:
                 self._watch.close()
@@ -182,7 +183,7 @@ class Trees(StoredTrees):
             if (made := await anyio.to_thread.run_sync(self._patched, settings, None)) is not None:
                 self._became(made)
             else:
-                self._last = await self._looked(settings)
+                self._last = await self._by_git(settings)
                 self._patcher.looked()
             self._mark = mark
         assert self._last is not None
@@ -194,12 +195,12 @@ class Trees(StoredTrees):
         """Return the paths that may have changed since the last call (None: any), and the tree with these changes if
         it could be made without git. For a thread.
         """
-        changed = self._told(paths)
+        changed = self._changed_paths(paths)
         if whole or self._last is None or not changed or not settings.ignored:
             return changed, None
         return changed, self._patched(settings, changed)
 
-    def _told(self, paths: Collection[str] | None) -> Collection[str] | None:
+    def _changed_paths(self, paths: Collection[str] | None) -> Collection[str] | None:
         """Return the paths that may have changed since the last call; None: any. For a thread."""
         with self._watching:
             if self._closed:
@@ -254,7 +255,7 @@ class Trees(StoredTrees):
         said = await self._store.git(*asked, tree=self._workspace, given=given, check=False)
         return said.code != 1
 
-    async def _looked(self, settings: Settings) -> Kept:
+    async def _by_git(self, settings: Settings) -> Kept:
         """Return the tree of the files after git has looked at all of them. The first one in a workspace is shared."""
         if self._bases is None or await anyio.to_thread.run_sync(lambda: self._store.has_files):
             return await self._now(settings)
@@ -272,7 +273,7 @@ class Trees(StoredTrees):
     def _is_large(self) -> bool:
         """Return whether the files are many, and this store has all of them. For a thread."""
         settings = self._settings or Settings()
-        whole = not (self._continues or settings.nested or settings.others)
+        whole = not (self._store.continues or settings.nested or settings.others)
         return whole and entries(self._store.index) >= MANY
 
     async def _now(self, settings: Settings) -> Kept:
