@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from agentrt.workspaces.bases import PUBLISHED, Bases
-from agentrt.workspaces.importing import MANY
+from agentrt.workspaces.tree_limits import MANY
 from agentrt.workspaces.trees import Trees
 
 pytestmark = pytest.mark.real

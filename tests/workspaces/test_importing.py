@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agentrt.workspaces.importing import IMPORT_BYTES, MANY, MOST_BYTES, imports
+from agentrt.workspaces.importing import IMPORT_BYTES, MOST_BYTES, imports
 from agentrt.workspaces.objects import DIRECTORY, Objects
 from agentrt.workspaces.packs import tree_in_packs
+from agentrt.workspaces.tree_limits import MANY
 from agentrt.workspaces.trees import Trees
 
 pytestmark = pytest.mark.real
@@ -75,29 +76,28 @@ async def test_a_tree_in_a_pack_is_read_as_git_reads_it(tmp_path: Path, workspac
             .split("\0")[:-1]
         )
 
-    found = objects.entries(tree)
-    below = [object_id for mode, object_id in found.values() if mode == DIRECTORY]
+    below = [object_id for _, mode, object_id in objects.directory(tree) if mode == DIRECTORY]
     assert len(below) == 20
     assert all(tree_in_packs(tmp_path / "trees", name) is not None for name in below)
     for name in (tree, *below):
-        assert [line.partition("\t")[2] for line in listed(name)] == list(objects.entries(name))
+        assert [line.partition("\t")[2] for line in listed(name)] == [one for one, _, _ in objects.directory(name)]
         ids = [line.split("\t")[0].split(" ")[2] for line in listed(name)]
-        assert ids == [object_id for _, object_id in objects.entries(name).values()]
+        assert ids == [object_id for _, _, object_id in objects.directory(name)]
     assert tree_in_packs(tmp_path / "trees", "0" * 40) is None
     with pytest.raises(FileNotFoundError):
-        objects.entries("0" * 40)
+        objects.directory("0" * 40)
 
 
 async def test_a_damaged_pack_is_an_error(tmp_path: Path, workspace: Path) -> None:
     trees = Trees(str(tmp_path / "trees"), str(workspace))
     tree = (await trees.keep()).tree
     await trees.aclose()
-    below = next(name for mode, name in Objects(tmp_path / "trees").entries(tree).values() if mode == DIRECTORY)
+    below = next(name for _, mode, name in Objects(tmp_path / "trees").directory(tree) if mode == DIRECTORY)
     (pack,) = (tmp_path / "trees/objects/pack").glob("*.pack")
     pack.chmod(0o600)
     pack.write_bytes(bytes(byte ^ 0x5A for byte in pack.read_bytes()))
     with pytest.raises(OSError, match="damaged"):
-        Objects(tmp_path / "trees").entries(below)
+        Objects(tmp_path / "trees").directory(below)
 
 
 async def test_the_next_change_needs_no_git(tmp_path: Path, workspace: Path) -> None:

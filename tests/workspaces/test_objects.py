@@ -1,8 +1,7 @@
-"""Objects that are written without git are those that git would write, and survive a crash."""
+"""Objects that are made without git are those that git would make."""
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import zlib
 from pathlib import Path
@@ -11,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrt.workspaces import objects
-from agentrt.workspaces.objects import A_DIRECTORY, DIRECTORY, FILE, JOURNAL, PROGRAM, Objects, patched, replay, settle
-from agentrt.workspaces.tree_store import TreeStore
+from agentrt.workspaces.object_journal import JOURNAL, ObjectJournal, file_of
+from agentrt.workspaces.objects import A_DIRECTORY, FILE, PROGRAM, Objects, patched
 
 pytestmark = pytest.mark.simulated
 
@@ -37,12 +35,14 @@ def git(directory: Path, *arguments: str, given: bytes = b"") -> str:
 @pytest.mark.real
 def test_git_reads_what_was_written(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", str(tmp_path))
-    made = Objects(tmp_path)
+    journal = ObjectJournal(tmp_path)
+    made = Objects(tmp_path, journal=journal)
     blob = made.blob(b"one\n")
     assert blob == git(tmp_path, "hash-object", "--stdin", given=b"one\n").strip()
-    inner = made.tree({"x": (FILE, blob)})
-    tree = made.tree({"a": (DIRECTORY, inner), "a.b": (FILE, blob), "a0": (PROGRAM, blob), "grüße": (FILE, blob)})
+    tree = patched(made, None, {"grüße": (FILE, blob), "a/x": (FILE, blob), "a.b": (FILE, blob), "a0": (PROGRAM, blob)})
+    assert tree is not None
     made.flush()
+    journal.write_files()
     git(tmp_path, "fsck", "--strict", "--no-dangling")
     listed = git(tmp_path, "-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", tree).split("\n")[:-1]
     assert listed == ["a.b", "a/x", "a0", "grüße"]
@@ -76,111 +76,24 @@ def test_a_directory_takes_the_place_of_a_file_and_stays_where_there_is_one(tmp_
     assert patched(made, tree, {"a": A_DIRECTORY, "b": A_DIRECTORY}) == patched(made, None, {"b/c": one})
 
 
-def test_what_a_crash_has_lost_is_written_again(tmp_path: Path) -> None:
-    made = Objects(store(tmp_path))
-    names = [made.blob(b"one"), made.blob(b"two" * 100)]
-    made.flush()
-    files = [tmp_path / "objects" / name[:2] / name[2:] for name in names]
-    kept = [file.read_bytes() for file in files]
-    files[0].unlink()
-    files[1].chmod(0o600)
-    files[1].write_bytes(b"")
-    replay(tmp_path)
-    assert [file.read_bytes() for file in files] == kept
-    settle(tmp_path)
-    assert not (tmp_path / JOURNAL).exists()
-
-
-def test_what_a_crash_has_filled_with_nothing_is_written_again(tmp_path: Path) -> None:
-    made = Objects(store(tmp_path))
-    name = made.blob(b"one")
-    made.flush()
-    file = tmp_path / "objects" / name[:2] / name[2:]
-    kept = file.read_bytes()
-    file.chmod(0o600)
-    file.write_bytes(bytes(len(kept)))
-    replay(tmp_path)
-    assert file.read_bytes() == kept
-
-
-def test_a_journal_that_could_not_be_written_to_its_end_is_as_before(tmp_path: Path) -> None:
-    made = Objects(store(tmp_path))
-    made.blob(b"one")
-    made.flush()
-    journal = (tmp_path / JOURNAL).read_bytes()
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(journal) + 10, limits[1]))
-    try:
-        made.blob(b"two")
-        with pytest.raises(OSError, match="File too large"):
-            made.flush()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert (tmp_path / JOURNAL).read_bytes() == journal
-    made.flush()
-    assert (tmp_path / JOURNAL).stat().st_size > len(journal)
-
-
-async def test_a_fork_of_a_fork_has_what_a_crash_has_lost_of_the_first(tmp_path: Path) -> None:
-    directories = [str(tmp_path / name) for name in "abc"]
-    origins = [(), (directories[0],), (directories[1],)]
-    stores = [TreeStore(one, of) for one, of in zip(directories, origins, strict=True)]
-    for one in stores:
-        await one.prepare(writes=True)
-    first = stores[0].objects()
-    name = first.blob(b"one")
-    first.flush()
-    (tmp_path / "a/objects" / name[:2] / name[2:]).unlink()
-    again = TreeStore(directories[2], origins[2])
-    await again.prepare()
-    assert (tmp_path / "a/objects" / name[:2] / name[2:]).exists()
-
-
 def test_a_damaged_tree_is_told(tmp_path: Path) -> None:
-    made = Objects(store(tmp_path))
-    tree = made.tree({"a": (FILE, made.blob(b"one"))})
+    journal = ObjectJournal(store(tmp_path))
+    made = Objects(tmp_path, journal=journal)
+    tree = patched(made, None, {"a": (FILE, made.blob(b"one"))})
+    assert tree is not None
     made.flush()
-    file = tmp_path / "objects" / tree[:2] / tree[2:]
+    journal.write_files()
+    file = file_of(tmp_path, tree)
     file.chmod(0o600)
-    for damage in (b"", b"nothing", zlib.compress(b"tree 3")):
+    for damage in (b"", b"nothing", zlib.compress(b"tree 3"), zlib.compress(b"tree 3\0abc")):
         file.write_bytes(damage)
         with pytest.raises(OSError, match="damaged"):
-            made.entries(tree)
+            Objects(tmp_path).directory(tree)
 
 
-@pytest.mark.parametrize("cut", [1, 10, 30])
-def test_a_journal_that_was_cut_has_what_came_before(tmp_path: Path, cut: int) -> None:
+def test_what_was_forgotten_is_nowhere(tmp_path: Path) -> None:
     made = Objects(store(tmp_path))
-    first = made.blob(b"one")
-    made.flush()
-    whole = (tmp_path / JOURNAL).stat().st_size
-    second = made.blob(b"two")
-    made.flush()
-    journal = (tmp_path / JOURNAL).read_bytes()
-    for name in (first, second):
-        (tmp_path / "objects" / name[:2] / name[2:]).unlink()
-    (tmp_path / JOURNAL).write_bytes(journal[: whole + cut])
-    replay(tmp_path)
-    assert (tmp_path / "objects" / first[:2] / first[2:]).exists()
-    assert not (tmp_path / "objects" / second[:2] / second[2:]).exists()
-
-
-def test_nothing_is_visible_before_it_is_durable(tmp_path: Path) -> None:
-    made = Objects(store(tmp_path))
-    name = made.blob(b"one")
-    assert not (tmp_path / "objects" / name[:2]).exists()
+    made.blob(b"one")
     made.forget()
     made.flush()
     assert not (tmp_path / JOURNAL).exists()
-
-
-def test_a_long_journal_is_settled(tmp_path: Path) -> None:
-    made = Objects(store(tmp_path))
-    name = made.blob(bytes(range(256)) * 16)
-    made.flush()
-    with (tmp_path / JOURNAL).open("ab") as journal:
-        journal.truncate(objects.MOST_UNSYNCED)
-    made.blob(b"one more")
-    made.flush()
-    assert not (tmp_path / JOURNAL).exists()
-    assert (tmp_path / "objects" / name[:2] / name[2:]).exists()

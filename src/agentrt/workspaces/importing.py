@@ -15,9 +15,6 @@ from ..errors import WorkspaceError
 from .beneath import Beneath, opened_in
 from .objects import mode_of
 
-MANY = 500
-"""Files from which on one pack is faster."""
-
 IMPORT_BYTES = 16 << 20
 """Bytes of files in one import; more go into the next one."""
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
 from ..errors import WorkspaceError
-from .importing import MANY, imports
 from .left_out import ignored
 from .standing import Standing, standing
-from .tree_limits import Most, check_size, is_little
+from .tree_limits import MANY, Most, check_size, is_little
 from .tree_store import Settings, TreeStore, entries, excluding
 
 STAGING = ".agentrt-restoring-"
@@ -119,11 +118,17 @@ class TreeIndex:
 
     async def _import(self, paths: Sequence[str]) -> None:
         """Store files, which spares the index to store each; those that are missed it stores itself."""
-        waiting = imports(self._tree, paths)
+        waiting = await anyio.to_thread.run_sync(self._imports, paths)
         while (given := await anyio.to_thread.run_sync(next, waiting, None)) is not None:
             said = await self._store.git("fast-import", "--quiet", "--force", "--depth=0", given=given, check=False)
             if said.code:
                 return
+
+    def _imports(self, paths: Sequence[str]) -> Iterator[bytes]:
+        """Return the input of git for some files. For a thread."""
+        from .importing import imports  # only a large workspace needs it
+
+        return imports(self._tree, paths)
 
 
 _REMOVING = ("--force-remove",)

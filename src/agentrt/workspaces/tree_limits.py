@@ -10,6 +10,9 @@ import msgspec
 
 from ..errors import WorkspaceError
 
+MANY = 500
+"""Files from which on git stores them faster in one pack than each in a file of its own."""
+
 
 class Most(msgspec.Struct, frozen=True):
     """How much is kept. A larger workspace is not kept; ignored files, such as `node_modules` and build output, are

@@ -19,7 +19,8 @@ import msgspec
 from ..errors import WorkspaceError
 from ..sandboxes.installed import is_installed
 from ..sandboxes.programs import Printed, printed
-from .objects import Objects, replay, settle
+from .object_journal import ObjectJournal, replay
+from .objects import Objects
 from .pipes import Pipes
 
 SECONDS = 120.0
@@ -97,6 +98,7 @@ class TreeStore:
         # absolute, because git runs in another directory
         self._directory, self._origins = Path(os.path.abspath(directory)), [os.path.abspath(one) for one in origins]
         self._ready, self._pipes = False, Pipes()
+        self._journal = ObjectJournal(self._directory)
 
     @property
     def index(self) -> str:
@@ -125,7 +127,7 @@ class TreeStore:
         try:
             settings = await anyio.to_thread.run_sync(self._prepare, writes)
         except OSError as error:
-            raise WorkspaceError("file", f"{error.filename or self._directory}: {error.strerror}") from error
+            raise _unusable(error, self._directory) from error
         self._ready = True
         return settings
 
@@ -147,6 +149,10 @@ class TreeStore:
         """
         if not self._ready:
             await self.prepare()
+        try:
+            await anyio.to_thread.run_sync(self._journal.write_files)
+        except OSError as error:
+            raise _unusable(error, self._directory) from error
         place = tree or str(self._directory / _NO_FILES)
         environment = {
             **_ENVIRONMENT,
@@ -201,7 +207,7 @@ class TreeStore:
 
     def objects(self) -> Objects:
         """Return access to the objects without git, once the directory is set up."""
-        return Objects(self._directory, self._earlier())
+        return Objects(self._directory, self._earlier(), self._journal)
 
     def _earlier(self) -> list[Path]:
         """Return the directories of all stores that this one continues."""
@@ -221,10 +227,10 @@ class TreeStore:
         if self._origins:
             lines = [line for origin in self._origins for line in (f"{origin}/objects", *_alternates(origin))]
             self._write("objects/info/alternates", "".join(f"{line}\n" for line in lines).encode())
-        for directory in (*self._earlier(), self._directory):
+        for directory in self._earlier():
             replay(directory)
         if writes:
-            settle(self._directory)
+            self._journal.settle()
         with suppress(FileNotFoundError, msgspec.MsgspecError):
             return msgspec.json.decode((self._directory / SETTINGS).read_bytes(), type=Settings)
         return None
@@ -246,6 +252,10 @@ class TreeStore:
         made = path.with_name(f"{path.name}.new")
         made.write_bytes(data)
         made.replace(path)
+
+
+def _unusable(error: OSError, directory: Path) -> WorkspaceError:
+    return WorkspaceError("file", f"{error.filename or directory}: {error.strerror}")
 
 
 def _without_git() -> WorkspaceError:

@@ -23,13 +23,12 @@ from msgspec.structs import replace
 from ..errors import WorkspaceError
 from .bases import Bases
 from .fingerprint import changed_since, fingerprint
-from .importing import MANY
 from .left_out import RECORD, LeftOut
 from .patching import Patched, Patcher
 from .restoring import put, remove_staging, staged, sweep
 from .stored_trees import OURS, StoredTrees
 from .tree_index import STAGING, TreeIndex
-from .tree_limits import Most, check_place
+from .tree_limits import MANY, Most, check_place
 from .tree_listing import Change
 from .tree_store import Settings, TreeStore, entries
 from .watching import Watch, watch
