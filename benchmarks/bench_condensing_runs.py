@@ -194,11 +194,11 @@ def _kept(
 
 
 def _has_failed(event: Event) -> TypeGuard[ObservationEvent]:
-    return isinstance(event, ObservationEvent) and b'"exit_code":1' in bytes(event.details or b"")
+    return isinstance(event, ObservationEvent) and b'"exit_code":1' in bytes(event.details_json or b"")
 
 
 def _command(event: ActionEvent) -> str:
-    return msgspec.json.decode(event.arguments, type=ShellAction).command
+    return msgspec.json.decode(event.arguments_json, type=ShellAction).command
 
 
 async def report_runs(directory: Path) -> int:

@@ -100,7 +100,7 @@ async def _ours(times: int) -> float:
         )
         silent: Any = log
         action = ActionEvent(
-            tool_name="add", tool_call_id="1", arguments=msgspec.Raw(b'{"a":1,"b":2}'), llm_response_id="r"
+            tool_name="add", tool_call_id="1", arguments_json=msgspec.Raw(b'{"a":1,"b":2}'), llm_response_id="r"
         )
         async with ToolActor(silent, parts, "add", workspace, given) as actor:
             return await _cpu(times, lambda: actor.handle(Perform(ExecuteAction("c", action, 1))))

@@ -141,7 +141,7 @@ def _step(number: int, output: str) -> Iterator[Event]:
     action = ActionEvent(
         tool_name="noop",
         tool_call_id=tool_call,
-        arguments=msgspec.Raw(b'{"n":%d}' % number),
+        arguments_json=msgspec.Raw(b'{"n":%d}' % number),
         llm_response_id=response,
         thought="I look at the tests that fail, then at the module that they import.",
     )

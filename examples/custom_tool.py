@@ -49,7 +49,7 @@ async def main() -> None:
         calls(("celsius", {"fahrenheit": 212}), ("count", {"word": "agent"}), ("count", {"word": "runtime"})),
         finish("It is 100 degrees, and there are 12 letters."),
     ]
-    agent = Agent(llm=LLM(model="scripted"), tools=())
+    agent = Agent(LLM("scripted"), tools=())
     async with Conversation(agent, tools=[celsius, count], client=ScriptedLLM(words)) as conversation:
         await conversation.send_message("How hot are 212 F, and how many letters have 'agent' and 'runtime'?")
         async for event in conversation.run():

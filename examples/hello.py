@@ -8,7 +8,7 @@ from agentrt import LLM, Agent, Conversation
 
 
 async def main(model: str = "anthropic/claude-opus-4-5", base_url: str | None = None) -> None:
-    agent = Agent(llm=LLM(model=model, base_url=base_url))
+    agent = Agent(LLM(model, base_url=base_url))
     async with Conversation(agent, workspace=".") as conversation:
         await conversation.send_message("Which files are here? Answer in one sentence.")
         async for event in conversation.run():

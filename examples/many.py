@@ -24,7 +24,7 @@ async def main(count: int = 100) -> None:
     async with Runtime(client=ScriptedLLM(script, delay=0.2, keep=False)) as runtime:
 
         async def one() -> None:
-            async with Conversation(Agent(llm=LLM(model="scripted"), tools=()), runtime=runtime) as conversation:
+            async with Conversation(Agent(LLM("scripted"), tools=()), runtime=runtime) as conversation:
                 await conversation.send_message("Think, then finish.")
                 await conversation.run()
 

@@ -37,6 +37,9 @@ def show(event: Event) -> None:
             print(event.seq, type(event).__name__)
 ```
 
+`action.arguments` and `observation.details` are read-only mappings. The fields `arguments_json` and `details_json` hold
+the bytes. In JSON they are called `arguments` and `details`.
+
 An event of a type that this version does not know is an `UnknownEvent`, with its JSON in `raw`.
 
 Every event has these fields:

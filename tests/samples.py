@@ -158,7 +158,7 @@ def action(name: str = "terminal", response: str = "r1", *resources: str, id: st
     made = ActionEvent(
         tool_name=name,
         tool_call_id="call_1",
-        arguments=msgspec.Raw(b'{"command":"ls"}'),
+        arguments_json=msgspec.Raw(b'{"command":"ls"}'),
         llm_response_id=response,
         resources=resources,
     )
@@ -239,7 +239,7 @@ def every_event() -> list[Event]:
         ToolResultRequested(action_id="a2", deadline=5.0),
         ToolResultsAwaited(),
         ConfirmationRequested(action_ids=("a1",), reasons=("flow:web>network",)),
-        ActionRevised(action_id="a1", arguments=msgspec.Raw(b'{"command":"ls -l"}'), by="hook", resources=("x",)),
+        ActionRevised(action_id="a1", arguments_json=msgspec.Raw(b'{"command":"ls -l"}'), by="hook", resources=("x",)),
         RiskAssessed(action_id="a1", risk=SecurityRisk.UNKNOWN),
         ConfirmationGiven(action_ids=("a1",), by="ada"),
         ExecutionStarted(action_id="a1", command="execute-a1-1"),
@@ -250,7 +250,7 @@ def every_event() -> list[Event]:
             tool_call_id="call_1",
             content=blocks,
             is_error=True,
-            details=msgspec.Raw(b'{"exit_code":1}'),
+            details_json=msgspec.Raw(b'{"exit_code":1}'),
             labels=("web",),
             fingerprint=7,
         ),

@@ -46,7 +46,7 @@ async def test_the_program_gives_results_and_the_agent_goes_on(tmp_path: Path) -
         assert [tool.name for tool in model.requests[0].tools] == ["press", "think", "finish"]
         assert b'"label"' in bytes(model.requests[0].tools[0].parameters)
         (waiting,) = conversation.pending_results
-        assert bytes(waiting.action.arguments) == b'{"label":"OK"}'
+        assert bytes(waiting.action.arguments_json) == b'{"label":"OK"}'
         await conversation.give_result(waiting.action.id, [TextContent("pressed")])
         with pytest.raises(ConfigurationError, match="waits for a client's result here; nothing does"):
             await conversation.give_result(waiting.action.id, "again")

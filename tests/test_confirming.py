@@ -165,7 +165,7 @@ async def test_always_is_remembered_for_the_conversation(tmp_path: Path) -> None
         await live.confirm(always="session")
         assert (await live.run()).status is WAITING
         (pending,) = live.pending_confirmation
-        assert b"touch b" in bytes(pending.action.arguments), "the same command ran without a question"
+        assert b"touch b" in bytes(pending.action.arguments_json), "the same command ran without a question"
     async with Conversation(id=live.id, store=store, client=client) as reopened:
         (rule,) = reopened.state.ledger.rules
         assert rule == PermissionRule("allow", "terminal", "touch a", "command")
@@ -229,7 +229,7 @@ async def test_a_rule_of_ones_own_is_remembered_in_place_of_the_same_command(tmp
         await live.confirm(always="session", rule=PermissionRule("allow", "terminal", "touch *", "command"))
         assert (await live.run()).status is WAITING
         (pending,) = live.pending_confirmation
-        assert b"touch d" in bytes(pending.action.arguments), "a pattern allows one command, and none behind it"
+        assert b"touch d" in bytes(pending.action.arguments_json), "a pattern allows one command, and none behind it"
 
 
 async def test_what_a_rule_denies_never_runs_and_the_model_hears_it(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ async def test_the_model_rates_its_own_calls_when_it_is_asked_to(tmp_path: Path)
             assert (await live.run()).status is WAITING, "of several the highest counts"
             (pending,) = live.pending_confirmation
             assert (pending.risk, pending.action.summary) == (SecurityRisk.HIGH, "Deletes the world.")
-            assert bytes(pending.action.arguments) == b"{}", "the tool does not see it"
+            assert bytes(pending.action.arguments_json) == b"{}", "the tool does not see it"
             await live.confirm()
             assert (await live.run()).status is WAITING, "what it does not rate is unknown"
     offered = {definition.name: msgspec.json.decode(definition.parameters) for definition in client.requests[0].tools}
@@ -387,7 +387,7 @@ async def test_a_command_is_rated_where_the_terminal_stands(tmp_path: Path) -> N
             await live.send_message("go")
             assert (await live.run()).status is WAITING
             (pending,) = live.pending_confirmation
-            assert b"no-such" in bytes(pending.action.arguments)
+            assert b"no-such" in bytes(pending.action.arguments_json)
 
 
 async def test_an_answer_to_what_was_asked_before_a_pause_is_refused_and_not_lost(tmp_path: Path) -> None:

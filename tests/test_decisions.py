@@ -158,7 +158,7 @@ def _in_charge() -> list[tuple[str, str, State]]:
     """What hooks, rules and messages do."""
     act, begun = samples.action(id="a"), (CALL, CALLED, samples.action(id="a"))
     before, deny = with_hooks(HookEvent.BEFORE_TOOL), RuleAdded(rule=PermissionRule("deny", "terminal"))
-    revised = ActionRevised(action_id="a", arguments=msgspec.Raw(b"{}"))
+    revised = ActionRevised(action_id="a", arguments_json=msgspec.Raw(b"{}"))
     heard = with_hooks(HookEvent.USER_MESSAGE)
     said = samples.message(id="m")
     first = fold(samples.numbered([*samples.beginning(heard), said, RunRequested()]))
@@ -287,7 +287,7 @@ def _ending() -> list[tuple[str, str, State]]:
 
 def _delegating() -> list[tuple[str, str, State]]:
     """What conversations that are delegated to do."""
-    task = replace(samples.action("delegate", id="a"), arguments=msgspec.Raw(b'{"task":"look"}'))
+    task = replace(samples.action("delegate", id="a"), arguments_json=msgspec.Raw(b'{"task":"look"}'))
     begun = (CALL, CALLED, task, started(task), ChildStarted(child_id="a-child", task="look", action_id="a"))
     waits = (*begun, child_waits("a-child", "b1"))
     answer = ChildAnswered(child_id="a-child", action_id="b1", approved=True)

@@ -339,7 +339,7 @@ async def waiting(live: Family, number: int) -> list[str]:
 async def test_a_person_answers_for_grandchildren_one_by_one(tmp_path: Path) -> None:
     async with family(tmp_path, risky_plays(), risky_agent()) as live:
         first, second = await waiting(live, 2)
-        shown = {p.action.id: bytes(p.action.arguments).decode() for p in live.top.pending_confirmation}
+        shown = {p.action.id: bytes(p.action.arguments_json).decode() for p in live.top.pending_confirmation}
         assert "rm -rf" in shown[first]
         await live.top.reject("Not this one.", first)
         assert await waiting(live, 1) == [second]

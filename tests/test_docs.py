@@ -50,8 +50,8 @@ async def test_a_snippet_runs(code: str, tmp_path: Path) -> None:
     if "create_app(" in code and "serving(" not in code:
         code += USE
     async with ScriptedProvider(lambda body: say("Hello.")) as provider:
-        scripted = f'LLM(model="openai/scripted", base_url="{provider.base_url}")'
-        program = re.sub(r'LLM\(model="anthropic/[^"]+"\)', scripted, code)
+        scripted = f'LLM("openai/scripted", base_url="{provider.base_url}")'
+        program = re.sub(r'LLM\("anthropic/[^"]+"\)', scripted, code)
         ran = await anyio.to_thread.run_sync(
             lambda: programs.run(
                 "-c", program, directory=tmp_path, environment=os.environ | {"AGENTRT_HOME": str(tmp_path / "home")}

@@ -105,7 +105,7 @@ async def test_what_a_tool_reads_outside_may_cause_nothing_unasked(tmp_path: Pat
 
 def action(**arguments: object) -> ActionEvent:
     raw = msgspec.Raw(msgspec.json.encode(arguments))
-    return ActionEvent(tool_name="mine", tool_call_id="1", arguments=raw, llm_response_id="1")
+    return ActionEvent(tool_name="mine", tool_call_id="1", arguments_json=raw, llm_response_id="1")
 
 
 def rate(effects: Effects | None, *, only_reads: bool = False, **arguments: Any) -> tuple[SecurityRisk, str]:
@@ -190,10 +190,10 @@ def test_a_tool_that_declares_that_it_only_reads_writes_nothing() -> None:
 
 
 def test_found_effects_are_what_the_arguments_name() -> None:
-    raw = action(path="a", list_of=["/x", "https://h/"], text="see /etc", cmd="ls", n=5).arguments
+    raw = action(path="a", list_of=["/x", "https://h/"], text="see /etc", cmd="ls", n=5).arguments_json
     writes = (FileText("a"), FileText("/x"))
     assert found_effects(raw, only_reads=False) == Effects(("a", "/x"), writes, (Source("ls"),), ("https://h/",))
-    argv = action(run={"cmd": "a b", "args": ["c d"]}, deep={"command": ["e f", "g"]}).arguments
+    argv = action(run={"cmd": "a b", "args": ["c d"]}, deep={"command": ["e f", "g"]}).arguments_json
     assert found_effects(argv, only_reads=True).runs == (Source("a b 'c d'"), Source("'e f' g"))
     assert found_effects(raw, only_reads=True).writes == ()
 
@@ -209,8 +209,8 @@ def test_found_effects_are_what_the_arguments_name() -> None:
 )
 def test_a_fetch_is_rated_by_where_it_leads(url: str, risk: SecurityRisk) -> None:
     tools = Tools([Tool("fetch"), Tool("web_search")], {"fetch": fetch, "web_search": web_search}, HOME)
-    assert rate(tools.effects("fetch", action(url=url).arguments))[0] is risk
-    assert rate(tools.effects("web_search", action(query=url).arguments))[0] is MEDIUM
+    assert rate(tools.effects("fetch", action(url=url).arguments_json))[0] is risk
+    assert rate(tools.effects("web_search", action(query=url).arguments_json))[0] is MEDIUM
 
 
 def test_an_edit_shows_what_is_around_it() -> None:
@@ -306,5 +306,5 @@ async def test_always_remembers_what_the_tool_says_is_the_same(tmp_path: Path) -
         async for _ in conversation.run():
             pass
         (waits,) = conversation.pending_confirmation
-        assert msgspec.json.decode(waits.action.arguments) == {"table": "users", "drop": True}
+        assert msgspec.json.decode(waits.action.arguments_json) == {"table": "users", "drop": True}
         await conversation.interrupt()

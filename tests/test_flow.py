@@ -52,7 +52,7 @@ FLOWS = [
 def asked_for(state: State, tool: str, arguments: dict[str, Any]) -> tuple[State, ActionEvent, Rating]:
     """The state after the model has asked for a call, and the call was rated."""
     raw = msgspec.Raw(msgspec.json.encode(arguments))
-    action = replace(samples.action(tool, f"r{state.seq}"), arguments=raw)
+    action = replace(samples.action(tool, f"r{state.seq}"), arguments_json=raw)
     rating = rate_action(action, SCENE)
     rated = RiskAssessed(action_id=action.id, risk=rating.risk, sinks=rating.sinks, labels=rating.labels)
     called = ModelCalled(command=f"call-{state.seq}", model="m")

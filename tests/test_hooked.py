@@ -214,7 +214,7 @@ class Wary:
     """Finds that root must not be greeted."""
 
     async def assess(self, action: ActionEvent, workspace: Workspace) -> Rating:
-        return Rating(SecurityRisk.HIGH if b"root" in bytes(action.arguments) else SecurityRisk.LOW, "")
+        return Rating(SecurityRisk.HIGH if b"root" in bytes(action.arguments_json) else SecurityRisk.LOW, "")
 
 
 @pytest.mark.parametrize("rewritten", ["root", "Grace"])
@@ -238,7 +238,9 @@ async def test_rewritten_arguments_are_rated_asked_about_and_run(tmp_path: Path,
         assert rated.risk is (SecurityRisk.HIGH if rewritten == "root" else SecurityRisk.LOW)
         if rewritten == "root":
             (waiting,) = talk.conversation.pending_confirmation
-            assert msgspec.json.decode(waiting.action.arguments) == {"name": "root"}, "a person sees what would run"
+            assert msgspec.json.decode(waiting.action.arguments_json) == {"name": "root"}, (
+                "a person sees what would run"
+            )
             await talk.conversation.confirm()
             await talk.conversation.run()
         assert heard(talk.model.requests[1])[-1] == f"Hello, {rewritten}!"
@@ -507,7 +509,7 @@ class Slow:
         if not self.begun.is_set():
             self.begun.set()
             await self.goes_on.wait()
-        low = "hello" in bytes(action.arguments).decode()
+        low = "hello" in bytes(action.arguments_json).decode()
         return Rating(SecurityRisk.LOW if low else SecurityRisk.HIGH)
 
 
@@ -527,7 +529,7 @@ async def test_a_rating_of_the_arguments_before_a_rewrite_does_not_count_for_tho
             await eventually(lambda: any(p.revised for p in conversation.state.branch.pending), "rewritten")
             slow.goes_on.set()
         (waiting,) = conversation.pending_confirmation
-        assert bytes(waiting.action.arguments) == b'{"name":"rm -rf /"}'
+        assert bytes(waiting.action.arguments_json) == b'{"name":"rm -rf /"}'
         events = [event async for event in conversation.events()]
         assert [event.risk for event in events if isinstance(event, RiskAssessed)] == [SecurityRisk.HIGH]
         assert not any(isinstance(event, ExecutionStarted) for event in events)

@@ -462,7 +462,7 @@ async def test_the_models_own_rating_is_taken_out_and_types_are_mended(tmp_path:
     _, events = await lived(tmp_path, agent({"demo": DEMO}, analyzer="model"), ScriptedLLM(turns))
     action = next(event for event in events if isinstance(event, ActionEvent))
     assert (action.security_risk, action.summary) == (SecurityRisk.LOW, "Multiplies.")
-    assert json.loads(bytes(action.arguments)) == {"a": 2, "b": 3}
+    assert json.loads(bytes(action.arguments_json)) == {"a": 2, "b": 3}
     assert results(events)[0] == "6"
 
 

@@ -48,7 +48,7 @@ KNOWN = Child("d", "Dig.")
 
 def above(*more: Event) -> State:
     """A conversation that has delegated."""
-    action = replace(samples.action("delegate", "r"), id="d", arguments=msgspec.Raw(b'{"task":"Dig."}'))
+    action = replace(samples.action("delegate", "r"), id="d", arguments_json=msgspec.Raw(b'{"task":"Dig."}'))
     begun = (
         *samples.beginning(),
         samples.message(),

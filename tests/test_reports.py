@@ -34,7 +34,7 @@ from .decisions.states import after
 
 pytestmark = pytest.mark.pure
 
-ACTION = replace(samples.action("delegate", "r"), id="d", arguments=msgspec.Raw(b'{"task":"Dig."}'))
+ACTION = replace(samples.action("delegate", "r"), id="d", arguments_json=msgspec.Raw(b'{"task":"Dig."}'))
 COMMAND = Delegate("execute-d-1", ACTION, 1, "d-child", Grant(cost=2.0, tokens=900, steps=5))
 CALLED = (
     ModelCallStarted(command="call-1"),

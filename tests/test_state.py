@@ -211,11 +211,11 @@ def test_a_revised_action_must_be_rated_and_approved_again() -> None:
     waits = (CALL, CALLED, act, other, *risks, ConfirmationRequested(action_ids=("a", "b")))
     approved = running(*waits, ConfirmationGiven(action_ids=("a",)))
     assert approved.branch.pending[0].approved
-    revised = ActionRevised(action_id=act.id, arguments=msgspec.Raw(b'{"command":"rm -rf /"}'))
+    revised = ActionRevised(action_id=act.id, arguments_json=msgspec.Raw(b'{"command":"rm -rf /"}'))
     state = running(*waits, ConfirmationGiven(action_ids=("a",)), revised)
     pending = state.branch.pending[0]
     assert (pending.risk, pending.approved) == (None, False)
-    assert bytes(pending.action.arguments) == b'{"command":"rm -rf /"}'
+    assert bytes(pending.action.arguments_json) == b'{"command":"rm -rf /"}'
 
 
 def test_a_second_result_changes_nothing() -> None:

@@ -106,7 +106,7 @@ def memo(state: State) -> Memo | None:
         pending=tuple(
             _Open(
                 p.action.seq,
-                bytes(p.action.arguments),
+                bytes(p.action.arguments_json),
                 p.action.resources,
                 Standing(**{name: getattr(p, name) for name in _STANDING}),
             )
@@ -142,7 +142,7 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
     created = named(stored.created, ConversationCreated)
     pending = tuple(
         Pending(
-            replace(named(p.action, ActionEvent), arguments=msgspec.Raw(p.arguments), resources=p.resources),
+            replace(named(p.action, ActionEvent), arguments_json=msgspec.Raw(p.arguments), resources=p.resources),
             **{name: getattr(p.standing, name) for name in _STANDING},
         )
         for p in stored.pending

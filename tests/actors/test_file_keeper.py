@@ -27,6 +27,7 @@ from agentrt.protocols import ModelClient
 from agentrt.specs import Effects
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish
+from agentrt.workspaces.object_journal import JOURNAL
 from tests.files_kept import in_time, waiting
 from tests.hosted import group_in
 from tests.proofs.waiting import eventually
@@ -452,13 +453,13 @@ async def test_while_files_could_not_be_kept_nobody_knows_who_changed_them(
         await talk.send_message("go")
         await talk.run()
         first = talk.cursor
-        (objects,) = (tmp_path / "s").glob("**/objects")
-        objects.rename(tmp_path / "objects")
-        objects.write_text("")
+        (journal,) = (tmp_path / "s").glob(f"**/{JOURNAL}")
+        journal.rename(tmp_path / "journal")
+        journal.mkdir()
         await talk.send_message("go")
         await talk.run()
-        objects.unlink()
-        (tmp_path / "objects").rename(objects)
+        journal.rmdir()
+        (tmp_path / "journal").rename(journal)
         await talk.send_message("go")
         await talk.run()
         await talk.rewind(first, files=True)

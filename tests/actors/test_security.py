@@ -301,7 +301,7 @@ async def test_a_batch_that_writes_a_script_and_runs_it_is_asked_about(
         await conversation.send_message("go")
         await conversation.run()
         assert batch[-1][1]["command"] in [
-            json.loads(bytes(waiting.action.arguments))["command"] for waiting in conversation.pending_confirmation
+            json.loads(bytes(waiting.action.arguments_json))["command"] for waiting in conversation.pending_confirmation
         ]
 
 
@@ -383,7 +383,7 @@ async def test_what_a_known_program_runs_is_known_too_when_the_same_reply_edits_
         await conversation.send_message("go")
         await conversation.run()
         [waiting] = conversation.pending_confirmation
-        assert json.loads(bytes(waiting.action.arguments))["command"] == runs
+        assert json.loads(bytes(waiting.action.arguments_json))["command"] == runs
 
 
 async def test_what_is_no_text_or_too_long_is_not_read(workspace: Path) -> None:

@@ -96,11 +96,11 @@ def test_without_events_it_is_asked_for_the_reason_that_is_known() -> None:
 
 def test_all_that_is_approved_is_seen_and_none_of_it_steers_the_terminal() -> None:
     long = replace(
-        ACTION, tool_name="custom", arguments=msgspec.Raw(msgspec.json.encode({"x": "y" * 1000 + "end\x1b["}))
+        ACTION, tool_name="custom", arguments_json=msgspec.Raw(msgspec.json.encode({"x": "y" * 1000 + "end\x1b["}))
     )
     shown = lines_of(asked(Question(long, samples.definition(long.tool_name)), "risk", []))[0].plain
     assert "yend" in shown
-    command = replace(ACTION, arguments=msgspec.Raw(msgspec.json.encode({"command": "ls \x1b]0;owned\x07"})))
+    command = replace(ACTION, arguments_json=msgspec.Raw(msgspec.json.encode({"command": "ls \x1b]0;owned\x07"})))
     lines = [line.plain for line in lines_of(asked(Question(command, TOOL), "risk", []))]
     assert not any("\x1b" in line for line in lines)
     assert "  it has characters that cannot be shown" in lines

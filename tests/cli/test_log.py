@@ -221,12 +221,12 @@ def test_export_markdown_is_a_transcript(log: Call) -> None:
 def test_markdown_cannot_be_broken_out_of_and_long_arguments_are_readable() -> None:
     code = "one\n```\ntwo\n````\n\x1b[31mred"
     asked = samples.action(id="a1")
-    wrote = type(asked.arguments)(json.dumps({"command": "create", "text": code}).encode())
+    wrote = type(asked.arguments_json)(json.dumps({"command": "create", "text": code}).encode())
     spoken = samples.numbered(
         [
             *samples.beginning(),
             samples.message("go"),
-            replace(asked, arguments=wrote),
+            replace(asked, arguments_json=wrote),
             samples.observation(asked, code),
         ]
     )

@@ -81,7 +81,7 @@ def test_a_rule_in_words(rule: PermissionRule, words: str) -> None:
 def test_what_an_answer_remembers_is_shown_as_the_command_that_it_is(command: str) -> None:
     """So nobody allows a pattern who saw a command."""
     arguments = msgspec.Raw(msgspec.json.encode({"command": command}))
-    action = replace(samples.action(), arguments=arguments)
+    action = replace(samples.action(), arguments_json=arguments)
     tool = samples.definition(action.tool_name)
     rule = remembering(action, tool)
     assert matches(rule, action, tool)

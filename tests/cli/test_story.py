@@ -76,10 +76,10 @@ def test_a_long_result_is_folded() -> None:
 
 def test_a_change_is_shown_as_a_diff() -> None:
     act = replace(
-        samples.action("file_editor"), arguments=msgspec.Raw(b'{"command":"str_replace","path":"/work/a.py"}')
+        samples.action("file_editor"), arguments_json=msgspec.Raw(b'{"command":"str_replace","path":"/work/a.py"}')
     )
     seen = replace(
-        samples.observation(act), details=msgspec.Raw(b'{"diff":"--- a\\n+++ b\\n@@ -1 +1 @@\\n-x\\n+y\\n"}')
+        samples.observation(act), details_json=msgspec.Raw(b'{"diff":"--- a\\n+++ b\\n@@ -1 +1 @@\\n-x\\n+y\\n"}')
     )
     assert told(act, seen) == ["● file_editor  str_replace /work/a.py", "  │ @@ -1 +1 @@", "  │ -x", "  │ +y"]
 
@@ -108,7 +108,7 @@ def test_the_runtime_s_own_words_are_said_to_be_its_own() -> None:
 
 
 def test_arguments_that_do_not_fit_are_told_as_they_were_sent() -> None:
-    action = replace(samples.action("terminal"), arguments=msgspec.Raw(b'{"command":"ls","timeout":"soon"}'))
+    action = replace(samples.action("terminal"), arguments_json=msgspec.Raw(b'{"command":"ls","timeout":"soon"}'))
     error = AgentErrorEvent(
         action_id=action.id,
         tool_name="terminal",
@@ -120,7 +120,7 @@ def test_arguments_that_do_not_fit_are_told_as_they_were_sent() -> None:
 
 def test_a_hook_is_told_when_it_did_something() -> None:
     act = samples.action()
-    revised = ActionRevised(action_id=act.id, arguments=msgspec.Raw(b'{"command":"ls -l"}'))
+    revised = ActionRevised(action_id=act.id, arguments_json=msgspec.Raw(b'{"command":"ls -l"}'))
     before, after = HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL
     assert told(act, HookExecutionEvent(hook_event=before, target=act.id)) == []
     assert told(act, revised, ExecutionStarted(action_id=act.id, command="x")) == [

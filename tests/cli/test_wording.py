@@ -27,20 +27,22 @@ def test_control_characters_are_taken_out() -> None:
 
 
 def test_a_headline_of_odd_arguments_is_their_json() -> None:
-    odd = replace(samples.action("file_editor"), arguments=msgspec.Raw(b'{"x":1}'))
+    odd = replace(samples.action("file_editor"), arguments_json=msgspec.Raw(b'{"x":1}'))
     assert headline(odd) == '{"x":1}'
-    long = replace(samples.action("custom"), arguments=msgspec.Raw(b'{"x":"' + b"y" * 300 + b'"}'))
+    long = replace(samples.action("custom"), arguments_json=msgspec.Raw(b'{"x":"' + b"y" * 300 + b'"}'))
     assert len(headline(long)) == 161
-    assert headline(long, 4000) == bytes(long.arguments).decode()
+    assert headline(long, 4000) == bytes(long.arguments_json).decode()
 
 
 def test_what_does_not_fit_is_shown_as_it_was_sent() -> None:
     """And not as another call, such as one that waits for output."""
     terminal = samples.action("terminal")
-    assert headline(replace(terminal, arguments=msgspec.Raw(b'{"cmd":"ls"}'))) == '{"cmd":"ls"}'
-    assert headline(replace(terminal, arguments=msgspec.Raw(b"{}"), malformed="{command: ls,\n")) == "{command: ls,"
-    assert headline(replace(terminal, arguments=msgspec.Raw(b'{"command":""}'))) == "(waits for more output)"
-    assert headline(replace(samples.action("finish"), arguments=msgspec.Raw(b'{"text":"x"}'))) == '{"text":"x"}'
+    assert headline(replace(terminal, arguments_json=msgspec.Raw(b'{"cmd":"ls"}'))) == '{"cmd":"ls"}'
+    assert (
+        headline(replace(terminal, arguments_json=msgspec.Raw(b"{}"), malformed="{command: ls,\n")) == "{command: ls,"
+    )
+    assert headline(replace(terminal, arguments_json=msgspec.Raw(b'{"command":""}'))) == "(waits for more output)"
+    assert headline(replace(samples.action("finish"), arguments_json=msgspec.Raw(b'{"text":"x"}'))) == '{"text":"x"}'
 
 
 @pytest.mark.parametrize(
@@ -57,13 +59,13 @@ def test_what_does_not_fit_is_shown_as_it_was_sent() -> None:
     ],
 )
 def test_a_headline_of_a_tool_that_reads(tool: str, arguments: str, words: str) -> None:
-    assert words in headline(replace(samples.action(tool), arguments=msgspec.Raw(arguments.encode())))
+    assert words in headline(replace(samples.action(tool), arguments_json=msgspec.Raw(arguments.encode())))
 
 
 def test_a_headline_of_what_is_delegated_is_the_task() -> None:
     given = samples.action("delegate")
-    assert headline(replace(given, arguments=msgspec.Raw(b'{"task":"look"}'))) == "look"
-    assert headline(replace(given, arguments=msgspec.Raw(b'{"task":"look","agent":"scout"}'))) == "to scout: look"
+    assert headline(replace(given, arguments_json=msgspec.Raw(b'{"task":"look"}'))) == "look"
+    assert headline(replace(given, arguments_json=msgspec.Raw(b'{"task":"look","agent":"scout"}'))) == "to scout: look"
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def acted(seq: int, command: str, thought: str = "") -> ActionEvent:
         thought=thought,
         tool_name="terminal",
         tool_call_id=f"c{seq}",
-        arguments=msgspec.Raw(msgspec.json.encode({"command": command})),
+        arguments_json=msgspec.Raw(msgspec.json.encode({"command": command})),
         llm_response_id=f"r{seq}",
     )
 
@@ -50,7 +50,7 @@ def observed(seq: int, of: ActionEvent, said: str, code: int | None = 0, *, erro
     """Its result."""
     details = msgspec.Raw(msgspec.json.encode({"exit_code": code}))
     place: dict[str, Any] = {"action_id": of.id, "tool_name": of.tool_name, "tool_call_id": of.tool_call_id}
-    return ObservationEvent(seq=seq, content=text(said), details=details, is_error=error, **place)
+    return ObservationEvent(seq=seq, content=text(said), details_json=details, is_error=error, **place)
 
 
 def asked(seq: int, said: str) -> MessageEvent:

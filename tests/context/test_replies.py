@@ -41,7 +41,7 @@ def test_only_the_first_of_a_batch_carries_the_thought() -> None:
     assert isinstance(second, ActionEvent)
     assert (first.id, first.thought, second.thought) == ("m1", "I look.", "")
     assert first.llm_response_id == second.llm_response_id == reply.response_id
-    assert bytes(second.arguments) == b'{"command":"ls"}'
+    assert bytes(second.arguments_json) == b'{"command":"ls"}'
 
 
 def test_errors_come_after_all_actions_of_the_batch() -> None:
@@ -62,14 +62,14 @@ def test_arguments_that_are_no_object_are_kept_and_explained(given_: str, said: 
     action, error = reply_events(reply, TOOLS, "m1", "c1")
     assert isinstance(action, ActionEvent)
     assert isinstance(error, AgentErrorEvent)
-    assert (bytes(action.arguments), action.malformed) == (b"{}", given_)
+    assert (bytes(action.arguments_json), action.malformed) == (b"{}", given_)
     assert said in error.error
 
 
 def test_no_arguments_are_an_empty_object() -> None:
     (action,) = reply_events(ModelReply(tool_calls=(ToolCall("1", "look", ""),)), TOOLS, "m1", "c1")
     assert isinstance(action, ActionEvent)
-    assert bytes(action.arguments) == b"{}"
+    assert bytes(action.arguments_json) == b"{}"
 
 
 @pytest.mark.parametrize("words", ["", "  \n"])
@@ -137,7 +137,7 @@ def test_only_the_last_call_of_a_reply_can_have_been_cut() -> None:
 def test_the_log_keeps_what_the_model_sent() -> None:
     (action,) = reply_events(ModelReply(tool_calls=(ToolCall("1", "Bash", '{"command": "a\nb",}'),)), TOOLS, "m1", "c1")
     assert isinstance(action, ActionEvent)
-    assert (action.tool_name, bytes(action.arguments)) == ("terminal", b'{"command":"a\\nb"}')
+    assert (action.tool_name, bytes(action.arguments_json)) == ("terminal", b'{"command":"a\\nb"}')
     assert (action.asked_as, action.malformed) == ("Bash", '{"command": "a\nb",}')
     (action,) = reply_events(ModelReply(tool_calls=(ToolCall("1", "look", '{ "a" : 1 }'),)), TOOLS, "m1", "c1")
     assert isinstance(action, ActionEvent)

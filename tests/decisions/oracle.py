@@ -175,7 +175,7 @@ class Oracle:
                 call.risk, call.sinks = event.risk, event.sinks
             case ActionRevised():
                 call = self.calls[event.action_id]
-                call.action = replace(call.action, arguments=event.arguments)
+                call.action = replace(call.action, arguments_json=event.arguments_json)
                 call.risk, call.sinks, call.requested, call.approved = None, (), False, False
             case HookExecutionEvent(hook_event=HookEvent.BEFORE_TOOL) if event.target in self.calls:
                 call = self.calls[event.target]
@@ -312,7 +312,7 @@ def _about(rule: PermissionRule, action: ActionEvent) -> bool:
         return False
     if rule.pattern == "*":
         return True
-    given = msgspec.json.decode(action.arguments)
+    given = msgspec.json.decode(action.arguments_json)
     text: str = msgspec.json.encode(given, order="sorted").decode() if rule.argument == "{}" else given["command"]
     if not rule.pattern.endswith("*"):
         return text == rule.pattern

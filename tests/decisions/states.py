@@ -55,7 +55,7 @@ def calls(*actions: ActionEvent) -> tuple[Event, ...]:
 
 def call(name: str = "terminal", id: str = "a", **arguments: Any) -> ActionEvent:
     """A call with arguments of its own."""
-    return replace(samples.action(name, id=id), arguments=msgspec.Raw(msgspec.json.encode(arguments)))
+    return replace(samples.action(name, id=id), arguments_json=msgspec.Raw(msgspec.json.encode(arguments)))
 
 
 def started(action: Event, attempt: int = 1) -> ExecutionStarted:

@@ -37,7 +37,7 @@ def held() -> State:
 
 def above() -> State:
     """A delegation runs whose conversation waits for a person on two actions."""
-    task = replace(samples.action("delegate", id="d"), arguments=msgspec.Raw(b"{}"))
+    task = replace(samples.action("delegate", id="d"), arguments_json=msgspec.Raw(b"{}"))
     begun = ChildStarted(child_id="d-child", task="look", action_id="d")
     spec = replace(samples.agent(), limits=Limits(tool_concurrency=2))
     return after(*calls(task), started(task), begun, child_waits("d-child", "x", "y"), spec=spec)

@@ -43,7 +43,7 @@ def team(limits: Limits = LIMITS) -> Agent:
 
 
 def task(id: str) -> ActionEvent:
-    return replace(samples.action("delegate", id=id), arguments=msgspec.Raw(b'{"task":"look"}'))
+    return replace(samples.action("delegate", id=id), arguments_json=msgspec.Raw(b'{"task":"look"}'))
 
 
 def asked_for(*ids: str, limits: Limits = LIMITS, cost: float = 0.0) -> State:

@@ -383,7 +383,7 @@ class World:
             id=self.new("a"),
             tool_name=name,
             tool_call_id="call_1",
-            arguments=msgspec.Raw(msgspec.json.encode(self._arguments(name))),
+            arguments_json=msgspec.Raw(msgspec.json.encode(self._arguments(name))),
             llm_response_id=f"r{self.state.seq}",
             resources=("*",) if name == "finish" else self.pick(RESOURCES),
         )
@@ -417,7 +417,11 @@ class World:
                 return (ran, _rejected(action, "hook"), *told)
             case HookEvent.BEFORE_TOOL if action is not None and not self.calm and self.pick((True, False, False)):
                 made = msgspec.Raw(msgspec.json.encode({"command": self.pick(COMMANDS)}))
-                return (ran, ActionRevised(action_id=target, arguments=made, resources=self.pick(RESOURCES)), *told)
+                return (
+                    ran,
+                    ActionRevised(action_id=target, arguments_json=made, resources=self.pick(RESOURCES)),
+                    *told,
+                )
             case HookEvent.STOP if verdict == "deny":
                 return (ran, *told, _said("hook"))
             case _:

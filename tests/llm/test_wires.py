@@ -226,7 +226,7 @@ async def test_a_model_without_function_calling_works_by_its_words(tmp_path: Pat
         assert b"Nothing in /x" in msgspec.json.encode(provider.requests[1])
     actions = [event for event in events if isinstance(event, ActionEvent)]
     assert [(event.tool_name, event.thought) for event in actions] == [("look", "I look."), ("finish", "")]
-    assert msgspec.json.decode(actions[0].arguments) == {"where": "/x\n/y"}
+    assert msgspec.json.decode(actions[0].arguments_json) == {"where": "/x\n/y"}
     (complaint,) = (e for e in events if isinstance(e, MessageEvent) and e.source == "environment")
     assert "<function=" in str(complaint.content)
 

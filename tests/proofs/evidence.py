@@ -89,7 +89,7 @@ def _lines(path: Path) -> list[str]:
 
 def number_of(action: ActionEvent) -> int | None:
     """The number that an action counts; None when it counts none."""
-    found = re.search(rb"\d+", action.arguments)
+    found = re.search(rb"\d+", action.arguments_json)
     return int(found[0]) if found is not None and action.tool_name in COUNTING else None
 
 
@@ -155,7 +155,7 @@ def check_finished(work: Work, deaths: Sequence[Sequence[Event]]) -> None:
 
 
 def _check_action(action: ActionEvent, outcome: Outcome, starts: int, cut: int, effects: int | None) -> None:
-    what = f"{action.tool_name} {bytes(action.arguments).decode()}: {starts} starts, {cut} cut, {effects} effects"
+    what = f"{action.tool_name} {bytes(action.arguments_json).decode()}: {starts} starts, {cut} cut, {effects} effects"
     if action.tool_name in ("recount", "finish"):
         assert isinstance(outcome, ObservationEvent), what
         assert starts == 1 + cut, what

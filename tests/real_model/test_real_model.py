@@ -160,7 +160,7 @@ async def test_a_grammar_makes_tool_calls(llm: LLM, tmp_path: Path, native: bool
         items = await run(conversation, "Which way?")
     calls, seen = of(ActionEvent, items), of(ObservationEvent, items)
     assert [call.tool_name for call in calls] == ["point"] * MAX_STEPS
-    ways = [msgspec.json.decode(call.arguments, type=dict[str, str])["to"] for call in calls]
+    ways = [msgspec.json.decode(call.arguments_json, type=dict[str, str])["to"] for call in calls]
     assert set(ways) <= {"north", "south"}
     assert [plain(result.content) for result in seen] == [f"Pointed {way}." for way in ways]
     assert len({call.tool_call_id for call in calls}) == MAX_STEPS

@@ -65,9 +65,9 @@ def test_of_a_long_text_the_first_line_that_differs_is_shown() -> None:
 
 def test_arguments_are_compared_by_value() -> None:
     one = samples.action(id="a")
-    spaced = replace(one, arguments=msgspec.Raw(b'{ "command" : "ls" }'))
+    spaced = replace(one, arguments_json=msgspec.Raw(b'{ "command" : "ls" }'))
     assert compare(facts(one), facts(spaced), 1) is None
-    other = replace(one, arguments=msgspec.Raw(b'{"command":"ls -l"}'))
+    other = replace(one, arguments_json=msgspec.Raw(b'{"command":"ls -l"}'))
     assert compare(facts(one), facts(other), 1) == Difference(1, "ActionEvent.arguments.command", "ls", "ls -l")
 
 

@@ -85,7 +85,7 @@ def test_who_ends_a_run_and_who_rewrites() -> None:
     hooked = HookExecutionEvent(hook_event=HookEvent.BEFORE_TOOL)
     origins = Origins([hooked])
     assert [origins.of(limit), origins.of(failed)] == [RULES, PERFORMER]
-    revised = ActionRevised(action_id="a", arguments=samples.action().arguments, caused_by=hooked.id)
+    revised = ActionRevised(action_id="a", arguments_json=samples.action().arguments_json, caused_by=hooked.id)
     assert origins.of(revised) is PERFORMER
     assert Origins([]).of(revised) is OUTSIDE
     assert origins.of(HookExecutionEvent(hook_event=HookEvent.END)) is OUTSIDE

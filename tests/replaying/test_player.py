@@ -414,7 +414,7 @@ async def test_what_is_sent_to_the_model_is_compared(recorder: Recorder) -> None
     place = next(n for n, event in enumerate(events) if isinstance(event, ActionEvent))
     action = events[place]
     assert isinstance(action, ActionEvent)
-    events[place] = replace(action, arguments=type(action.arguments)(b'{"name": "Ada"}'))
+    events[place] = replace(action, arguments_json=type(action.arguments_json)(b'{"name": "Ada"}'))
     difference = (await replay(events, [greet])).difference
     assert difference is not None
     assert difference.where == "messages[2].tool_calls[0].arguments"

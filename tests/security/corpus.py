@@ -48,7 +48,7 @@ def written(action: ActionEvent, scene: Scene) -> dict[str, str]:
 
 
 def _with_effects(action: ActionEvent, scene: Scene) -> Scene:
-    return replace(scene, effects=_BUILT_IN.effects(action.tool_name, action.arguments))
+    return replace(scene, effects=_BUILT_IN.effects(action.tool_name, action.arguments_json))
 
 
 def call(tool: str, /, **arguments: object) -> ActionEvent:
@@ -56,6 +56,6 @@ def call(tool: str, /, **arguments: object) -> ActionEvent:
     return ActionEvent(
         tool_name=tool,
         tool_call_id="call",
-        arguments=msgspec.Raw(msgspec.json.encode(arguments)),
+        arguments_json=msgspec.Raw(msgspec.json.encode(arguments)),
         llm_response_id="reply",
     )

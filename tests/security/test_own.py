@@ -21,7 +21,7 @@ def rated(tool: str, workspace: str = "/home/ada/work", start: str | None = None
     action = ActionEvent(
         tool_name=tool,
         tool_call_id="c",
-        arguments=msgspec.Raw(msgspec.json.encode(arguments)),
+        arguments_json=msgspec.Raw(msgspec.json.encode(arguments)),
         llm_response_id="r",
     )
     return rate_action(action, Scene(LocalWorkspace(workspace), start or workspace, own=OWN)).risk
@@ -99,7 +99,7 @@ def test_a_script_that_asks_the_server_is_high() -> None:
     action = ActionEvent(
         tool_name="terminal",
         tool_call_id="c",
-        arguments=msgspec.Raw(b'{"command":"python3 go.py"}'),
+        arguments_json=msgspec.Raw(b'{"command":"python3 go.py"}'),
         llm_response_id="r",
     )
     text = "import http.client\nhttp.client.HTTPConnection('localhost', 8123).request('POST', '/x')\n"

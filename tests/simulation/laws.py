@@ -47,7 +47,7 @@ def check_once(counted: Counter[str]) -> None:
 
 
 def _check_call(action: ActionEvent, outcome: object, counted: Mapping[str, int], *, cancelled: bool) -> None:
-    arguments = bytes(action.arguments).decode()
+    arguments = bytes(action.arguments_json).decode()
     (number,) = (f"{leaf}{n}" for leaf in LEAVES for n in range(4) if f"{leaf}{n}" in arguments)
     times = counted.get(number, 0)
     if cancelled and not isinstance(outcome, ObservationEvent):

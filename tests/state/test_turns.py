@@ -359,7 +359,9 @@ def test_a_rule_that_denies_comes_before_the_word_that_was_given() -> None:
 def delegated(*ids: str) -> State:
     """Delegations side by side, which have begun."""
     spec = msgspec.structs.replace(samples.agent(), limits=Limits(tool_concurrency=3))
-    made = [msgspec.structs.replace(samples.action("delegate", id=each), arguments=msgspec.Raw(b"{}")) for each in ids]
+    made = [
+        msgspec.structs.replace(samples.action("delegate", id=each), arguments_json=msgspec.Raw(b"{}")) for each in ids
+    ]
     begun: list[Event] = []
     for act in made:
         begun += [started(act), ChildStarted(child_id=f"{act.id}-child", task="look", action_id=act.id)]

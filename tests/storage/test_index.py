@@ -32,9 +32,9 @@ def test_what_was_said_called_and_observed_is_found(tmp_path: Path) -> None:
     act = replace(
         samples.action(id="a1"),
         thought="I shall ponder.",
-        arguments=msgspec.Raw(b'{"command":["caf\\u00e9",{"x":42}]}'),
+        arguments_json=msgspec.Raw(b'{"command":["caf\\u00e9",{"x":42}]}'),
     )
-    odd = replace(samples.action(id="a3"), arguments=msgspec.Raw(b"{}"), malformed='{"half')
+    odd = replace(samples.action(id="a3"), arguments_json=msgspec.Raw(b"{}"), malformed='{"half')
     refused = UserRejectObservation(action_id="a2", tool_name="look", tool_call_id="c", rejection_reason="not today")
     conversation(
         tmp_path,

@@ -83,7 +83,7 @@ class FakeContext:
         seq = len(self._past) + 1
         details = details_of(observation)
         self._past.append(
-            ObservationEvent(seq=seq, tool_name=tool, tool_call_id="", action_id="", content=(), details=details)
+            ObservationEvent(seq=seq, tool_name=tool, tool_call_id="", action_id="", content=(), details_json=details)
         )
 
     @property

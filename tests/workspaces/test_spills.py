@@ -90,10 +90,10 @@ async def test_reading_it_is_no_risk(workspace: Workspace) -> None:
             tool_name="terminal",
             tool_call_id="1",
             llm_response_id="1",
-            arguments=msgspec.Raw(msgspec.json.encode({"command": f"{command} {path}"})),
+            arguments_json=msgspec.Raw(msgspec.json.encode({"command": f"{command} {path}"})),
         )
         assert rate_action(call, Scene(workspace, workspace.path)).risk is SecurityRisk.LOW
     view = msgspec.Raw(msgspec.json.encode({"command": "view", "path": path}))
-    call = ActionEvent(tool_name="file_editor", tool_call_id="1", llm_response_id="1", arguments=view)
+    call = ActionEvent(tool_name="file_editor", tool_call_id="1", llm_response_id="1", arguments_json=view)
     assert rate_action(call, Scene(workspace, workspace.path)).risk is SecurityRisk.LOW
     await spills.close()

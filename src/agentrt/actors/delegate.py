@@ -234,7 +234,7 @@ async def _words(group: ConversationGroup) -> str:
 
 def _finishing(action: ActionEvent) -> str:
     """Return the message of a call of `finish`, and its output if it has one."""
-    given = msgspec.json.decode(action.arguments, type=dict[str, msgspec.Raw])
+    given = msgspec.json.decode(action.arguments_json, type=dict[str, msgspec.Raw])
     said = [
         str(msgspec.json.decode(given[name])) if name == "message" else bytes(given[name]).decode()
         for name in ("message", "output")

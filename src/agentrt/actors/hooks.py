@@ -107,7 +107,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         event, action, here = command.event, command.action, state.branch
         match event:
             case HookEvent.BEFORE_TOOL if action is not None:
-                return self.given(event, tool_name=action.tool_name, tool_input=action.arguments)
+                return self.given(event, tool_name=action.tool_name, tool_input=action.arguments_json)
             case HookEvent.AFTER_TOOL:
                 return await self._after_tool(command.target, state)
             case HookEvent.USER_MESSAGE | HookEvent.STOP:
@@ -137,7 +137,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         return self.given(
             HookEvent.AFTER_TOOL,
             tool_name=action.tool_name,
-            tool_input=revised[-1].arguments if revised else action.arguments,
+            tool_input=revised[-1].arguments_json if revised else action.arguments_json,
             tool_response=msgspec.Raw(msgspec.json.encode(_response(events[-1]) if results else None)),
         )
 
@@ -151,7 +151,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
                 event = replace(event, verdict="deny", reason=reason)
             else:
                 revised = ActionRevised(
-                    action_id=action.id, arguments=outcome.arguments, resources=resources, caused_by=event.id
+                    action_id=action.id, arguments_json=outcome.arguments, resources=resources, caused_by=event.id
                 )
         told = _told(outcome, event)
         if self._log.state.definition(action.tool_name).ends_turn and event.verdict != "deny":
@@ -210,7 +210,7 @@ def _rejected(action: ActionEvent, event: HookExecutionEvent) -> UserRejectObser
 def _response(result: Event) -> dict[str, object]:
     match result:
         case ObservationEvent():
-            return {"content": plain(result.content), "is_error": result.is_error, "details": result.details}
+            return {"content": plain(result.content), "is_error": result.is_error, "details": result.details_json}
         case AgentErrorEvent():
             return {"content": result.error, "is_error": True}
         case _:
@@ -220,6 +220,6 @@ def _response(result: Event) -> dict[str, object]:
 def _words(event: Event) -> str:
     """Return the text of a message, or of a call of `finish`: its message, else all of its arguments."""
     if isinstance(event, ActionEvent):
-        arguments = msgspec.json.decode(event.arguments, type=dict[str, Any])
-        return str(arguments.get("message") or bytes(event.arguments).decode())
+        arguments = msgspec.json.decode(event.arguments_json, type=dict[str, Any])
+        return str(arguments.get("message") or bytes(event.arguments_json).decode())
     return plain(event.content) if isinstance(event, MessageEvent) else ""

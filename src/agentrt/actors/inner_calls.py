@@ -61,7 +61,7 @@ class InnerCalls:
             source="agent",
             tool_name=tool,
             tool_call_id=name,
-            arguments=given,
+            arguments_json=given,
             llm_response_id=self._action,
             resources=resources,
             summary=f"A call from {self._tool}",

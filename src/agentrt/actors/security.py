@@ -140,7 +140,9 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
                 if waiting.goes:
                     return replace(scene, directory=None)
         last = await self._log.newest(lambda seen: seen.tool_name == action.tool_name and seen.type in _PLACING)
-        found = msgspec.json.decode(last.details, type=_Placed | None) if isinstance(last, ObservationEvent) else None
+        found = (
+            msgspec.json.decode(last.details_json, type=_Placed | None) if isinstance(last, ObservationEvent) else None
+        )
         return replace(scene, directory=found.working_dir) if found is not None and found.working_dir else scene
 
     def _before(self, action: ActionEvent) -> list[_Waiting]:
@@ -161,7 +163,7 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
     def _does(self, action: ActionEvent, scene: Scene) -> Scene:
         """Return the scene with what an action does. Raise `BadCall` if the action cannot run."""
         annotations = self._log.state.definition(action.tool_name).annotations
-        effects = self._tools.effects(action.tool_name, action.arguments)
+        effects = self._tools.effects(action.tool_name, action.arguments_json)
         return replace(scene, effects=effects, only_reads=annotations.read_only and not annotations.open_world)
 
     async def _with_scripts(self, action: ActionEvent, scene: Scene) -> tuple[Scene, dict[str, str], str]:

@@ -103,7 +103,7 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
                     source="environment",
                     tool_name=shell.name,
                     tool_call_id=name,
-                    arguments=arguments,
+                    arguments_json=arguments,
                     llm_response_id=due.cause,
                     resources=resources,
                     skill=due.skill,
@@ -119,7 +119,7 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
         for _, seq, result in due.calls:
             call, ended = await self._log.load([Seen(seq, "", ""), Seen(result, "", "")])
             if isinstance(call, ActionEvent) and shell is not None:
-                arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
+                arguments = msgspec.json.decode(call.arguments_json, type=dict[str, object])
                 found[str(arguments.get(shell.shell, ""))] = _told(ended)
         return found
 

@@ -142,7 +142,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
     def _writes_mark(self, action: ActionEvent) -> bool:
         """Return whether a call that may write has the mark of a masked secret in it, if there are any secrets."""
         tool = self._tools.annotations(action.tool_name)
-        return bool(self._secrets.mask) and HIDDEN.encode() in bytes(action.arguments) and not tool.read_only
+        return bool(self._secrets.mask) and HIDDEN.encode() in bytes(action.arguments_json) and not tool.read_only
 
     def _call(self, command: ExecuteAction) -> ToolCall:
         return ToolCall(self._log, self._place, self._name, command, self._parts, self._tasks, self._calls)
@@ -161,14 +161,14 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         if command.attempt > MOST_LOOKS:
             return action_error(action, _CHANGED.format(path))
         return ActionRevised(
-            source="environment", action_id=action.id, arguments=action.arguments, resources=action.resources
+            source="environment", action_id=action.id, arguments_json=action.arguments_json, resources=action.resources
         )
 
     async def _run(self, action: ActionEvent, call: ToolCall) -> Event:
         try:
             if self._writes_mark(action):
                 raise ToolError(_MARKED)
-            arguments = self._tools.parse(action.tool_name, action.arguments)
+            arguments = self._tools.parse(action.tool_name, action.arguments_json)
             if self._losable is not None and (loss := self._loss(action, self._losable.lost(arguments))) is not None:
                 return loss
             try:
@@ -192,7 +192,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             tool_call_id=action.tool_call_id,
             content=await bounded(observation.content, self._log, self._secrets, call.spill),
             is_error=observation.is_error,
-            details=details,
+            details_json=details,
             labels=self._labels(action, observation.labels),
             fingerprint=fingerprint,
             found=observation.found,
@@ -216,8 +216,8 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
     def _kept(self, action: ActionEvent, told: list[Event]) -> AbstractAsyncContextManager[None]:
         """Return a context that keeps the files before and after a call that may change them."""
         try:
-            if self._keeper is not None and self._tools.may_write(action.tool_name, action.arguments):
-                return self._keeper.around(action, told, self._tools.writes(action.tool_name, action.arguments))
+            if self._keeper is not None and self._tools.may_write(action.tool_name, action.arguments_json):
+                return self._keeper.around(action, told, self._tools.writes(action.tool_name, action.arguments_json))
         except BadCall:
             pass  # the call will be refused
         return nullcontext()

@@ -137,9 +137,9 @@ class ToolCall:
     async def previous(self) -> msgspec.Raw | None:
         if any(tool.on_crash is OnCrash.RESUME for tool in self._log.state.tools):  # its code may have made calls
             results = await self.recollection.results(self._tool)
-            return results[-1].details if results else None
+            return results[-1].details_json if results else None
         last = await self._log.newest(lambda seen: seen.type == "ObservationEvent" and seen.tool_name == self._tool)
-        return last.details if isinstance(last, ObservationEvent) else None
+        return last.details_json if isinstance(last, ObservationEvent) else None
 
     async def ask(
         self, message: str, schema: Mapping[str, Any] | None = None, url: str = "", asks: str = ""

@@ -127,7 +127,7 @@ def _action(event: ActionEvent) -> Iterator[str]:
     if event.malformed is not None:
         yield _fenced(event.malformed)
         return
-    arguments = msgspec.json.decode(event.arguments, type=dict[str, msgspec.Raw])
+    arguments = msgspec.json.decode(event.arguments_json, type=dict[str, msgspec.Raw])
     long = {name: text for name, value in arguments.items() if (text := _long(value)) is not None}
     short = {name: value for name, value in arguments.items() if name not in long}
     if short or not long:

@@ -147,7 +147,7 @@ class Story:
             return
         told = "a hook rewrote" if event.source == "hook" else "a file that it runs has changed: rated again"
         yield Text(f"↪ {told}  {clean(self._headline(action))}", "yellow")
-        self._untold[event.action_id] = replace(action, arguments=event.arguments)
+        self._untold[event.action_id] = replace(action, arguments_json=event.arguments_json)
 
     def _message(self, event: MessageEvent) -> Iterator[Text]:
         if event.id in self.said:
@@ -214,7 +214,7 @@ class _Diff(msgspec.Struct):
 
 def _diff(event: ObservationEvent) -> str:
     try:
-        found = msgspec.json.decode(event.details, type=_Diff | None)
+        found = msgspec.json.decode(event.details_json, type=_Diff | None)
     except msgspec.ValidationError:
         return ""
     return found.diff if found is not None else ""

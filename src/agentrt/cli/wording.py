@@ -66,7 +66,7 @@ def headline(action: ActionEvent, tool: ToolDefinition | None = None, most: int 
     """
     if action.malformed is None and tool is not None:
         with contextlib.suppress(msgspec.DecodeError):
-            arguments = msgspec.json.decode(action.arguments, type=dict[str, object])
+            arguments = msgspec.json.decode(action.arguments_json, type=dict[str, object])
             if (found := headline_of(tool.headline, arguments)) is not None:
                 return found
     return as_sent(action, most)
@@ -74,7 +74,7 @@ def headline(action: ActionEvent, tool: ToolDefinition | None = None, most: int 
 
 def as_sent(action: ActionEvent, most: int = SHOWN) -> str:
     """Return an action's arguments on one line, as the model sent them."""
-    sent = bytes(action.arguments).decode() if action.malformed is None else action.malformed
+    sent = bytes(action.arguments_json).decode() if action.malformed is None else action.malformed
     shown = " ".join(sent.split())
     return shown if len(shown) <= most else shown[:most] + "…"
 

@@ -100,7 +100,7 @@ def _files(events: Sequence[Event]) -> Iterator[str]:
     for event in events:
         match event:
             case ActionEvent():
-                for path in paths_in("\n".join(strings(event.arguments))):
+                for path in paths_in("\n".join(strings(event.arguments_json))):
                     named.pop(path, None)
                     named[path] = f"{path}: {event.tool_name} (#{event.seq})"
             case ObservationEvent():
@@ -139,7 +139,7 @@ def _failures(events: Iterable[Event], calls: dict[str, ActionEvent]) -> Iterato
 def command_of(call: ActionEvent) -> str:
     """Return a call as one line: its command, else its longest text, else the name of the tool."""
     try:
-        given = msgspec.json.decode(call.arguments)
+        given = msgspec.json.decode(call.arguments_json)
     except msgspec.DecodeError:
         given = None
     named = (
@@ -170,7 +170,7 @@ def reason_of(result: Event) -> str | None:
 
 def _exit_code(result: ObservationEvent) -> int | None:
     try:
-        return msgspec.json.decode(result.details, type=_Exit | None, strict=False).exit_code
+        return msgspec.json.decode(result.details_json, type=_Exit | None, strict=False).exit_code
     except (msgspec.ValidationError, AttributeError):
         return None
 

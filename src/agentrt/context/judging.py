@@ -68,7 +68,7 @@ def _line(event: Event) -> str:
             return f"{event.source}: {_clip(plain(event.content))}"
         case ActionEvent():
             thought = f"{_clip(event.thought)}\n" if event.thought else ""
-            return f"{thought}call {event.tool_name} {_clip(bytes(event.arguments).decode())}"
+            return f"{thought}call {event.tool_name} {_clip(bytes(event.arguments_json).decode())}"
         case ObservationEvent():
             return f"result: {_clip(plain(event.content))}"
         case AgentErrorEvent():

@@ -109,7 +109,7 @@ def to_messages(view: Iterable[Event], around: Around = ("", "")) -> list[Messag
 def _to_message(event: ModelVisible, around: Around) -> Message:
     match event:
         case ActionEvent():
-            name, arguments = sent(event.tool_name, bytes(event.arguments).decode(), event.through)
+            name, arguments = sent(event.tool_name, bytes(event.arguments_json).decode(), event.through)
             call = ToolCall(call_id(event.id), name, arguments)
             thought = text(event.thought) if event.thought else ()
             return Message("assistant", thought, (call,), reasoning=event.reasoning, thinking=event.thinking)

@@ -155,7 +155,7 @@ def _actions(
             tool_name=meant.name,
             asked_as=asked if asked != meant.name else None,
             tool_call_id=call.id,
-            arguments=meant.arguments,
+            arguments_json=meant.arguments,
             malformed=meant.original,
             llm_response_id=reply.response_id,
             thought="" if number else sound(reply.text),

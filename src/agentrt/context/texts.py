@@ -31,7 +31,7 @@ def _arguments(action: ActionEvent) -> Iterator[str]:
     if action.malformed is not None:
         yield action.malformed
     try:
-        yield from leaves(msgspec.json.decode(action.arguments))
+        yield from leaves(msgspec.json.decode(action.arguments_json))
     except msgspec.DecodeError:
         return
 

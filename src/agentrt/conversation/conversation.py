@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Never, TypeVar, cast
 
 from ..context.titles import Naming
 from ..controls import (
@@ -52,6 +52,9 @@ from .servers import ConversationServers
 from .steering import Steering
 from .workspace import WorkspaceFiles
 
+if TYPE_CHECKING:
+    from .callbacks import EventCallback, EventCaller
+
 T = TypeVar("T")
 
 
@@ -64,13 +67,15 @@ class Conversation(Steering):
     variables; the values appear in no event, prompt or log. `title` and `tags` are for a new conversation. No action
     needs confirmation unless `Agent.confirmation` says so. Entering raises a `ConfigurationError` or `LogError` that
     says what to do. Leaving interrupts running work, unless the conversation is also open elsewhere in the same
-    runtime, and keeps everything in the log.
+    runtime, and keeps everything in the log. `on_event`, a function or a coroutine function, is called with each event:
+    all those of a new conversation, and the new ones of one that is reopened. If it raises, the body of the `async
+    with` is cancelled, and that error leaves it.
 
     With a `RemoteWorkspace` it runs on a server, also when it is reopened. Two things differ then: leaving lets it run
     on, and network errors raise a `RemoteError`. Arguments that only work in this process raise a `ConfigurationError`.
     """
 
-    __slots__ = ()
+    __slots__ = ("_caller",)
 
     def __init__(
         self,
@@ -86,20 +91,44 @@ class Conversation(Steering):
         owner: str | None = None,
         title: str = "",
         tags: Mapping[str, str] = {},
+        on_event: EventCallback | None = None,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            from ..specs.arguments import check_names  # only then
+
+            check_names("Conversation", Conversation, unknown)
         if agent is None and id is None:
             raise ConfigurationError("give an agent to begin a conversation, or the id of one to reopen")
         naming = Naming.checked(title, tags, new=agent is not None)
         self._end: End = end_of(agent, workspace, id, tools, runtime, store, client, secrets, owner, naming)
+        self._caller: EventCaller | None = None
+        if on_event is not None:
+            from .callbacks import EventCaller  # needed by few
+
+            self._caller = EventCaller(on_event, new=agent is not None)
 
     async def __aenter__(self) -> Conversation:
         await self._end.enter()
+        if self._caller is not None:
+            await self._caller.begin(self._end)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._end.close()
+        try:
+            await self._end.close()
+        finally:
+            if self._caller is not None:
+                await self._caller.end(kind, error, trace)
+
+    def __repr__(self) -> str:
+        try:
+            state = self._end.state
+        except ConfigurationError:
+            return f"<Conversation {self._end.id or ''} not entered>".replace("  ", " ")
+        return f"<Conversation {self._end.id} {state.status}, {state.seq} events>"
 
     @property
     def id(self) -> str:
@@ -306,5 +335,5 @@ class Conversation(Steering):
         place = None if at is None else self._seq(converted(at, Cursor | int, "fork", "at"))
         wanted = Fork(place, name, naming.title, naming.tags, agent, self.state.epoch, files)
         fork = Conversation.__new__(Conversation)
-        fork._end = await self._end.fork(wanted)
+        fork._end, fork._caller = await self._end.fork(wanted), None
         return fork

@@ -47,7 +47,7 @@ class Reading:
         last = await self._end.newest(lambda seen: seen.answer and seen.type == "ObservationEvent")
         if not isinstance(last, ObservationEvent):
             return None
-        found = msgspec.json.decode(last.details, type=dict[str, msgspec.Raw] | None)
+        found = msgspec.json.decode(last.details_json, type=dict[str, msgspec.Raw] | None)
         return cast("T", reader_of(kind)(found["output"])) if found else None
 
     def events(self, after: Cursor | int = 0) -> AsyncIterator[Event]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Generator
-from typing import Any
+from typing import Any, Never
 
 from ..deltas import Delta
-from ..errors import NoAnswer
+from ..errors import ConfigurationError, NoAnswer
 from ..events import Cursor, Event, ExecutionStatus
 from ..state import State, seq_of
 from .end import End
@@ -49,6 +49,16 @@ class Run:
         """Yield the run's events, with deltas in between."""
         async for item in self._end.stream(await self._begin(), at_rest):
             yield item
+
+    def __iter__(self) -> Never:
+        raise ConfigurationError("a run is asynchronous: write 'async for event in conversation.run()', or await it")
+
+    def __repr__(self) -> str:
+        try:
+            state = self._end.state
+        except ConfigurationError:
+            return "<Run of a conversation that was not entered>"
+        return f"<Run of conversation {self._end.id}, {state.status}: iterate with 'async for', or await it>"
 
     def __await__(self) -> Generator[Any, None, State]:
         return self._to_the_end().__await__()

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -16,6 +17,9 @@ from ..specs import Agent, DockerWorkspace, RemoteWorkspace
 from ..tools import AnyTool
 from .conversation import Conversation
 
+if TYPE_CHECKING:
+    from .callbacks import EventCallback
+
 
 def run_sync(
     agent: Agent,
@@ -25,6 +29,7 @@ def run_sync(
     tools: Sequence[AnyTool] = (),
     secrets: Mapping[str, AnySecret] = {},
     store: Path | str | Storage | None = None,
+    on_event: EventCallback | None = None,
 ) -> str:
     """Return the agent's answer to `text`, in a new conversation; block until it is there.
 
@@ -37,7 +42,7 @@ def run_sync(
         pass
     else:
         raise ConfigurationError("run_sync blocks, and an event loop runs here: use 'await conversation.prompt(text)'")
-    conversation = Conversation(agent, workspace, tools=tools, secrets=secrets, store=store)
+    conversation = Conversation(agent, workspace, tools=tools, secrets=secrets, store=store, on_event=on_event)
     return anyio.run(partial(_prompt, conversation, text))
 
 

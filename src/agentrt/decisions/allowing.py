@@ -31,7 +31,7 @@ def allowed(state: State, action: ActionEvent) -> bool:
 
 def invoked(action: ActionEvent, tool: ToolDefinition) -> str:
     """Return the skill that an action requests; its arguments were checked before."""
-    return str(msgspec.json.decode(action.arguments, type=dict[str, object]).get(tool.invokes, ""))
+    return str(msgspec.json.decode(action.arguments_json, type=dict[str, object]).get(tool.invokes, ""))
 
 
 def _fits(entry: str, action: ActionEvent, tool: ToolDefinition) -> bool:
@@ -45,7 +45,7 @@ def _fits(entry: str, action: ActionEvent, tool: ToolDefinition) -> bool:
         wanted = tool.parts[name]
     else:
         return False
-    arguments = msgspec.json.decode(action.arguments, type=dict[str, object])
+    arguments = msgspec.json.decode(action.arguments_json, type=dict[str, object])
     if not all(fnmatchcase(str(arguments.get(key, "")), value) for key, value in wanted.items()):
         return False
     return pattern is None or pattern.strip() in ("", "*") or _matches(pattern.strip(), action, tool)

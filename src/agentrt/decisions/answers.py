@@ -39,7 +39,7 @@ def waiting_in(state: State) -> tuple[ChildAction, ...]:
         ChildAction(
             action_id=p.action.id,
             tool_name=p.action.tool_name,
-            arguments=bytes(p.action.arguments).decode(),
+            arguments=bytes(p.action.arguments_json).decode(),
             risk=p.risk,
             reason=p.held,
         )
@@ -99,7 +99,7 @@ def _shown(action: ChildAction) -> Pending:
         id=action.action_id,
         tool_name=action.tool_name,
         tool_call_id="",
-        arguments=msgspec.Raw(action.arguments.encode()),
+        arguments_json=msgspec.Raw(action.arguments.encode()),
         llm_response_id="",
     )
     return Pending(made, risk=action.risk)

@@ -89,7 +89,7 @@ def beginning(command: Command) -> tuple[Event, ...]:
             return (ExecutionStarted(command=id, action_id=action.id, attempt=attempt, caused_by=action.id),)
         case Delegate(id, action, attempt, child_id, grant):
             begun = ExecutionStarted(command=id, action_id=action.id, attempt=attempt, caused_by=action.id)
-            task = delegated(action.arguments)
+            task = delegated(action.arguments_json)
             child = ChildStarted(
                 child_id=child_id,
                 task=task.task,
@@ -100,7 +100,7 @@ def beginning(command: Command) -> tuple[Event, ...]:
             )
             return (begun, child)
         case Launch(id, action, attempt, child_id, grant):
-            task = delegated(action.arguments)
+            task = delegated(action.arguments_json)
             started = ChildStarted(
                 child_id=child_id,
                 task=task.task,
@@ -113,7 +113,7 @@ def beginning(command: Command) -> tuple[Event, ...]:
             first, noted = _noted(id, action, attempt, _LAUNCHED.format(child_id))
             return (first, started, noted)
         case Tell(id, action, attempt, child_id):
-            told = ChildMessaged(child_id=child_id, message=delegated(action.arguments).task, caused_by=action.id)
+            told = ChildMessaged(child_id=child_id, message=delegated(action.arguments_json).task, caused_by=action.id)
             return (*_noted(id, action, attempt, _TOLD.format(child_id)), told)
         case RequestConfirmation(_, reasons):
             held, codes = zip(*reasons, strict=True)

@@ -217,7 +217,7 @@ def _one_each(state: State, begin: Sequence[Pending]) -> Iterator[Pending]:
     launched = False
     for p in begin:
         if state.definition(p.action.tool_name).delegates:
-            in_background = delegated(p.action.arguments).background
+            in_background = delegated(p.action.arguments_json).background
             if child_id(p) in tasks or (in_background and launched):
                 continue
             tasks.add(child_id(p))
@@ -229,7 +229,7 @@ def _delegation(state: State, p: Pending, name: str, attempt: int) -> Delegate |
     """Return the command for a delegated action: to begin a conversation, to go on with one, to send a message to one
     that already works, or to refuse the action.
     """
-    wanted, child = delegated(p.action.arguments), child_id(p)
+    wanted, child = delegated(p.action.arguments_json), child_id(p)
     known = state.ledger.children.get(child)
     if wanted.resume and (known is None or not known.action_id):
         there = ", ".join(name for name, one in state.ledger.children.items() if one.action_id) or "none"

@@ -154,7 +154,7 @@ def remembering(action: ActionEvent, tool: ToolDefinition) -> PermissionRule:
     arguments, name, same = _arguments(action), _escaped(action.tool_name), tool.same
     if same is not None and not _differs(arguments, tool) and isinstance(text := arguments.get(same.argument), str):
         return PermissionRule("allow", name, _escaped(text), same.argument)
-    if same is not None or names_effects(action.arguments, tool.parameters):
+    if same is not None or names_effects(action.arguments_json, tool.parameters):
         return PermissionRule("allow", name, _escaped(_whole(arguments)), WHOLE)
     return PermissionRule("allow", name)
 
@@ -168,7 +168,7 @@ def _whole(arguments: dict[str, object]) -> str:
 
 
 def _arguments(action: ActionEvent) -> dict[str, object]:
-    return msgspec.json.decode(action.arguments, type=dict[str, object])
+    return msgspec.json.decode(action.arguments_json, type=dict[str, object])
 
 
 @lru_cache(1024)

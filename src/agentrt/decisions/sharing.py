@@ -46,7 +46,7 @@ def _begun(state: State, pending: Pending) -> Child | None:
 
 def child_id(pending: Pending) -> str:
     """Return the id of the conversation to which an action is delegated; it is the same after a crash."""
-    return delegated(pending.action.arguments).resume or own_child(pending.action.id)
+    return delegated(pending.action.arguments_json).resume or own_child(pending.action.id)
 
 
 def own_child(action_id: str) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Literal, TypeAlias
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -18,6 +21,13 @@ Source: TypeAlias = Literal["user", "agent", "environment", "hook"]
 def now() -> datetime:
     """The time of this machine, in UTC."""
     return datetime.now(UTC)
+
+
+@lru_cache(maxsize=256)
+def mapping_of(json: bytes) -> Mapping[str, Any]:
+    """Return the members of a JSON object, read-only; of anything else, none. Equal texts are decoded once."""
+    found = msgspec.json.decode(json)
+    return MappingProxyType(found if isinstance(found, dict) else {})
 
 
 class Cursor(msgspec.Struct, frozen=True, order=True):
@@ -61,7 +71,16 @@ class ExecutionStatus(StrEnum):
         return self in (ExecutionStatus.FINISHED, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type", tag=True):
+class Event(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    gc=False,
+    tag_field="type",
+    tag=True,
+):
     """The envelope that all events share."""
 
     seq: int = 0

@@ -97,7 +97,7 @@ class ActionRevised(Event, frozen=True, kw_only=True):
 
     source: Source = "hook"
     action_id: Id
-    arguments: msgspec.Raw
+    arguments_json: msgspec.Raw = msgspec.field(name="arguments")
     resources: tuple[str, ...] | None = None
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -11,7 +12,7 @@ from ..specs.context import ContextProblem, ContextSource, Offer
 from ..specs.flow import Label
 from ..specs.skill import Skill
 from ..specs.summary import Summary
-from .base import Event, Id, Source
+from .base import Event, Id, Source, mapping_of
 from .control import SecretsChanged
 
 SCHEMA_VERSION = 4
@@ -107,19 +108,19 @@ class MessageEvent(Event, frozen=True, kw_only=True):
 class ActionEvent(Event, frozen=True, kw_only=True):
     """A tool call that the model asked for.
 
-    Only the first call of a batch (the calls of one `llm_response_id`) carries `thought` and `thinking`. `arguments` is
-    a JSON object; `malformed` is the model's text if that was another object or none. `asked_as` is the name that the
-    model gave if the tool has another name. `resources` are keys: calls that share a key run in the order asked; "*" is
-    shared with all. `security_risk` is the model's own rating, `summary` its own words for what the call does. A call
-    with a `skill` is not the model's, and the model does not see it: it is a command in the text of that skill. A call
-    `within` another action is not the model's either: the code of that action made it and gets its result. `through` is
-    the tool that the model called in order to call this one.
+    Only the first call of a batch (the calls of one `llm_response_id`) carries `thought` and `thinking`. The arguments
+    are a JSON object; `malformed` is the model's text if that was another object or none. `asked_as` is the name that
+    the model gave if the tool has another name. `resources` are keys: calls that share a key run in the order asked;
+    "*" is shared with all. `security_risk` is the model's own rating, `summary` its own words for what the call does. A
+    call with a `skill` is not the model's, and the model does not see it: it is a command in the text of that skill. A
+    call `within` another action is not the model's either: the code of that action made it and gets its result.
+    `through` is the tool that the model called in order to call this one.
     """
 
     source: Source = "agent"
     tool_name: str
     tool_call_id: str
-    arguments: msgspec.Raw
+    arguments_json: msgspec.Raw = msgspec.field(name="arguments")
     llm_response_id: str
     thought: str = ""
     reasoning: str = ""
@@ -133,9 +134,14 @@ class ActionEvent(Event, frozen=True, kw_only=True):
     through: str = ""
     within: Id | None = None
 
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The arguments by name."""
+        return mapping_of(bytes(self.arguments_json))
+
 
 class ObservationEvent(Event, frozen=True, kw_only=True):
-    """A tool's result. `details` is the tool's own JSON (exit code, diff), not seen by the model.
+    """A tool's result. The details are the tool's own JSON (exit code, diff), not seen by the model.
 
     `labels` are the origins of untrusted content in it. Results with the same `fingerprint` say the same; the
     fingerprint 0 is that of a result which only reports that something still runs.
@@ -146,13 +152,18 @@ class ObservationEvent(Event, frozen=True, kw_only=True):
     tool_call_id: str
     content: tuple[Content, ...]
     is_error: bool = False
-    details: msgspec.Raw = msgspec.Raw(b"null")
+    details_json: msgspec.Raw = msgspec.field(name="details", default=msgspec.Raw(b"null"))
     labels: tuple[Label, ...] = ()
     fingerprint: int = 0
     found: tuple[str, ...] = ()
     """Tools that a search has found: they can be called from here on."""
     tokens: int = 0
     """The estimated tokens of its content, counted when the log takes it."""
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """The tool's own data by name; empty if it has none."""
+        return mapping_of(bytes(self.details_json))
 
 
 class UserRejectObservation(Event, frozen=True, kw_only=True):

@@ -70,10 +70,10 @@ class Replies:
         name = action.asked_as or action.tool_name
         if action.malformed is not None:
             return ToolCall(action.tool_call_id, action.through or name, action.malformed)
-        given = bytes(action.arguments).decode()
+        given = bytes(action.arguments_json).decode()
         if action.tool_name in self._rated:
             rating = {"security_risk": action.security_risk.value, "summary": action.summary}
-            given = msgspec.json.encode(msgspec.json.decode(action.arguments) | rating).decode()
+            given = msgspec.json.encode(msgspec.json.decode(action.arguments_json) | rating).decode()
         return ToolCall(action.tool_call_id, *sent(name, given, action.through))
 
     def reply(self, called: ModelCalled, following: Sequence[Event]) -> tuple[ModelReply, dict[str, Checked]]:

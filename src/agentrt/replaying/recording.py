@@ -217,7 +217,7 @@ class Recording:
             case ActionRevised():
                 action = self._actions[event.action_id]
                 resources = action.resources if event.resources is None else event.resources
-                self.checked[action.tool_name, bytes(event.arguments)] = Checked(resources, None)
+                self.checked[action.tool_name, bytes(event.arguments_json)] = Checked(resources, None)
             case RiskAssessed():
                 self._ratings.setdefault(self._seqs[event.action_id], []).append(event)
             case HookExecutionEvent():
@@ -287,7 +287,7 @@ class Recording:
         """Record the result of checking the arguments, except for arguments that no tool could read."""
         call = self._replies.asked(action)
         if action.malformed is None or meant(call, tuple(self.definitions.values())).call.problem is None:
-            self.checked[action.tool_name, bytes(action.arguments)] = checked
+            self.checked[action.tool_name, bytes(action.arguments_json)] = checked
 
     def _executed(self, event: Event) -> None:
         match event:
@@ -357,7 +357,7 @@ def _hooked(event: HookExecutionEvent, following: Sequence[Event]) -> Hooked:
     for later in following:
         match later:
             case ActionRevised() if later.caused_by == event.id:
-                arguments = later.arguments
+                arguments = later.arguments_json
             case MessageEvent(source="hook") if later.caused_by == event.id:
                 words.append(plain(later.content))
             case UserRejectObservation() if later.caused_by == event.id:

@@ -64,7 +64,7 @@ class RecordedExecutor:
 
 def _observation(event: ObservationEvent) -> Observation:
     """Return the result of a tool, as it was when it was logged."""
-    details = msgspec.json.decode(event.details)
+    details = msgspec.json.decode(event.details_json)
     given = details if isinstance(details, dict) else {}
     kind: Callable[..., Observation] = _with_details(tuple(given)) if given else Observation
     still = not event.fingerprint

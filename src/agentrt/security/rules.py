@@ -112,18 +112,18 @@ def written(action: ActionEvent, scene: Scene, *, at_once: bool = False) -> dict
 
 def _considered(action: ActionEvent, scene: Scene, at_once: bool) -> tuple[Effects, Budget]:
     """Return the effects of an action, and what the rating of all of them may take together."""
-    if at_once and len(bytes(action.arguments)) > MAX_ARGUMENTS:
+    if at_once and len(bytes(action.arguments_json)) > MAX_ARGUMENTS:
         raise NotAtOnce
     effects = scene.effects
     if effects is None:
-        effects = found_effects(action.arguments, only_reads=scene.only_reads)
+        effects = found_effects(action.arguments_json, only_reads=scene.only_reads)
     length = 0
     for source in effects.sources:
         length += len(source.text)
         # a short text that stands for itself is rated at once: nothing in it is expanded
         if at_once and (length > MAX_PLAIN or (source.language == "shell" and _EXPANDS.search(source.text))):
             raise NotAtOnce
-    return effects, Budget(len(bytes(action.arguments)) + length, at_once=at_once)
+    return effects, Budget(len(bytes(action.arguments_json)) + length, at_once=at_once)
 
 
 def _site(scene: Scene) -> Site:
@@ -167,6 +167,6 @@ def _rate_address(call: Call, address: str) -> Iterator[Rating]:
 def _rate_texts(action: ActionEvent, effects: Effects, *, certain: bool) -> Iterator[Rating]:
     """Rate texts of a call that give a model orders: MEDIUM at most if its tool declares effects and runs nothing."""
     run = [source.text for source in effects.sources]
-    for text in run or [text for _, text in texts(msgspec.json.decode(action.arguments))]:
+    for text in run or [text for _, text in texts(msgspec.json.decode(action.arguments_json))]:
         if (found := rate_text(text, written=certain and not run)) is not None:
             yield found

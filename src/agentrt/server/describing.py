@@ -121,7 +121,7 @@ def _shown(actions: Iterable[Pending]) -> tuple[PendingAction, ...]:
         PendingAction(
             id=pending.action.id,
             tool_name=pending.action.tool_name,
-            arguments=pending.action.arguments,
+            arguments=pending.action.arguments_json,
             risk=None if pending.risk is SecurityRisk.UNKNOWN else pending.risk,
             held=pending.held,
         )

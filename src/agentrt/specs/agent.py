@@ -30,7 +30,13 @@ RULES = "rules"
 DEFAULT_TOOLS = (Tool("terminal"), Tool("file_editor"), Tool("task_tracker"))
 
 
-class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
+class _Thinking(Given, frozen=True):
+    """The only field of an `Agent` that may be given without its name."""
+
+    llm: AnyLLM
+
+
+class Agent(_Thinking, frozen=True, kw_only=True, omit_defaults=True):
     """A model, its tools and its instructions; `think` and `finish` are always among the tools.
 
     Nobody is asked before an action unless `confirmation` says so, since a program may have no user to ask. With
@@ -39,7 +45,6 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
     A name may replace an `LLM`, and a name or a function a `Tool`. Raises `ConfigurationError` for an invalid value.
     """
 
-    llm: AnyLLM
     tools: tuple[Tool, ...] = DEFAULT_TOOLS
     description: str = ""
     """The purpose of the agent, shown to agents that may delegate to it."""

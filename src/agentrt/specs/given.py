@@ -10,7 +10,18 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Meta
@@ -30,12 +41,27 @@ Some: TypeAlias = Annotated[int, Meta(ge=1)]
 """An integer of at least 1."""
 
 
-class Given(msgspec.Struct, frozen=True):
+class _Checked(msgspec.StructMeta):
+    """Makes the constructor of a struct say what is wrong with its arguments."""
+
+    if not TYPE_CHECKING:  # the constructor's signature stays that of the fields
+
+        def __call__(cls, *positional, **named):  # noqa: N805 - a metaclass
+            try:
+                return super().__call__(*positional, **named)
+            except TypeError as error:
+                from .arguments import check_call  # only then
+
+                check_call(cls, positional, named, error)
+                raise
+
+
+class Given(msgspec.Struct, frozen=True, metaclass=_Checked, repr_omit_defaults=True):
     """A struct that converts values to the types of its fields: a list to a tuple, a string to a path, a dict to a
     struct.
 
-    Raises `ConfigurationError`, a `ValueError`, for a value that cannot be converted. A subclass with a `__post_init__`
-    must call this one first.
+    Raises `ConfigurationError`, a `ValueError`, for a value that cannot be converted, and for an unknown argument. A
+    subclass with a `__post_init__` must call this one first.
     """
 
     def __post_init__(self) -> None:

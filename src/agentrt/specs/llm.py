@@ -15,15 +15,20 @@ from .given import Amount, Count, Given, Price, Seconds, Share, Some
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
-class LLM(Given, frozen=True, kw_only=True, omit_defaults=True, tag=True):
+class _Model(Given, frozen=True):
+    """The only field of an `LLM` that may be given without its name."""
+
+    model: str
+
+
+class LLM(_Model, frozen=True, kw_only=True, omit_defaults=True, tag=True):
     """A model and the settings of its calls.
 
-    `model` is any name that litellm knows, with its provider: "anthropic/claude-opus-4-5", "openai/gpt-5.5". The API
+    `LLM("anthropic/claude-opus-4-5")`: any name that litellm knows, with its provider. The API
     key is never part of an `LLM`: it comes from the environment variable `api_key_env`, or from the provider's usual
     one. Fields that are None are left to the provider, or to litellm's data about the model.
     """
 
-    model: str
     base_url: str | None = None
     api_key_env: str | None = None
     """The environment variable that holds the API key; None: the provider's usual one."""

@@ -325,7 +325,7 @@ def _revised(state: State, event: ActionRevised) -> State:
             before = waiting.action
             resources = before.resources if event.resources is None else event.resources
             risk = SecurityRisk.UNKNOWN if event.source == "hook" else before.security_risk  # the model's own rating
-            action = replace(before, arguments=event.arguments, resources=resources, security_risk=risk)
+            action = replace(before, arguments_json=event.arguments_json, resources=resources, security_risk=risk)
             anew = {"approved": False, "held": "", "command": None, **turns.UNRATED}
             state = _pending(state, (event.action_id,), action=action, revised=event.seq, **anew)
             return replace(state, branch=turns.uncut(state.branch))

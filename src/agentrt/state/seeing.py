@@ -39,7 +39,7 @@ def as_seen(event: ModelVisible, tool: ToolDefinition | None = None) -> Seen:
     at, tokens = (event.seq, event.id), tokens_seen(event)
     match event:
         case ActionEvent():
-            said = crc32(bytes(event.arguments), crc32(event.tool_name.encode())) or 1
+            said = crc32(bytes(event.arguments_json), crc32(event.tool_name.encode())) or 1
             thinks = event.thinking is not None
             return Seen(*at, "ActionEvent", event.tool_name, fingerprint=said, tokens=tokens, thinks=thinks)
         case ObservationEvent():
@@ -79,7 +79,7 @@ def tokens_seen(event: ModelVisible) -> int:
         case MessageEvent() | ObservationEvent():
             return MESSAGE_TOKENS + event.tokens + _thought(event)
         case ActionEvent():
-            said = tokens_of(event.thought) + len(bytes(event.arguments)) // BYTES_A_TOKEN
+            said = tokens_of(event.thought) + len(bytes(event.arguments_json)) // BYTES_A_TOKEN
             return MESSAGE_TOKENS + said + tokens_of(event.tool_name) + _thought(event)
         case AgentErrorEvent():
             return MESSAGE_TOKENS + tokens_of(event.error)

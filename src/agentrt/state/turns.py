@@ -181,7 +181,7 @@ class _Finishing(msgspec.Struct):
 def _finishing(action: ActionEvent) -> str:
     """Return the message of a `finish` call; "" if the arguments of a tool with that name have none."""
     try:
-        return msgspec.json.decode(action.arguments, type=_Finishing, strict=False).message
+        return msgspec.json.decode(action.arguments_json, type=_Finishing, strict=False).message
     except msgspec.ValidationError:
         return ""
 

@@ -84,7 +84,7 @@ class Notebook:
     async def details(self) -> dict[str, Any]:
         last = await self.last()
         assert isinstance(last, ObservationEvent)
-        found: dict[str, Any] = msgspec.json.decode(last.details)
+        found: dict[str, Any] = msgspec.json.decode(last.details_json)
         return found
 
 

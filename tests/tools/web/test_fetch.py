@@ -334,7 +334,7 @@ async def test_in_a_conversation_pages_and_errors_are_of_the_web(tmp_path: Path)
         seen, missing = await in_conversation(tmp_path, server)
     assert (seen.labels, missing.labels) == (("web",), ("web",))
     assert (seen.is_error, missing.is_error, missing.tool_name) == (False, True, "fetch")
-    assert msgspec.json.decode(seen.details)["title"] == "All about <herons>"
+    assert msgspec.json.decode(seen.details_json)["title"] == "All about <herons>"
 
 
 @pytest.mark.pure

@@ -241,7 +241,7 @@ async def test_in_a_conversation_results_are_of_the_web(tmp_path: Path) -> None:
             await conversation.send_message("look")
             seen = [event async for event in conversation.run() if isinstance(event, ObservationEvent)]
     assert seen[0].labels == ("web",)
-    assert msgspec.json.decode(seen[0].details)["provider"] == "searxng"
+    assert msgspec.json.decode(seen[0].details_json)["provider"] == "searxng"
 
 
 class Shelf:

@@ -112,10 +112,10 @@ class _Plan(msgspec.Struct, frozen=True):
 
 def plan_in(event: Event) -> tuple[Task, ...] | None:
     """Return the plan that a tool has reported, or None if an event is not such a report."""
-    if not isinstance(event, ObservationEvent) or b'"task_list"' not in bytes(event.details):
+    if not isinstance(event, ObservationEvent) or b'"task_list"' not in bytes(event.details_json):
         return None
     try:
-        return msgspec.json.decode(event.details, type=_Plan).task_list
+        return msgspec.json.decode(event.details_json, type=_Plan).task_list
     except msgspec.MsgspecError:
         return None
 

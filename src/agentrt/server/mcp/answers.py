@@ -85,7 +85,7 @@ def standing_of(name: str, state: State) -> Standing:
 
 
 def _action(pending: Pending) -> Action:
-    arguments = msgspec.json.decode(pending.action.arguments)
+    arguments = msgspec.json.decode(pending.action.arguments_json)
     return Action(pending.action.id, pending.action.tool_name, arguments)
 
 

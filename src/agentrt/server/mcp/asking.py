@@ -40,7 +40,7 @@ class Held:
         """Return the question to the person."""
         import mcp_types as types
 
-        lines = (f"{one.action.tool_name}: {bytes(one.action.arguments).decode()}" for one in self._actions)
+        lines = (f"{one.action.tool_name}: {bytes(one.action.arguments_json).decode()}" for one in self._actions)
         message = "\n".join(("May the agent do this?", *lines))
         return types.ElicitRequest(params=types.ElicitRequestFormParams(message=message, requested_schema=_WORD))
 

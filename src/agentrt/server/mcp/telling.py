@@ -27,7 +27,7 @@ def told(event: Event) -> dict[str, Any] | None:
     match event:
         case MessageEvent(source=source, content=content):
             said: dict[str, Any] = {"from": source, "text": clip(plain(content), LONGEST)}
-        case ActionEvent(tool_name=tool, arguments=arguments, id=action):
+        case ActionEvent(tool_name=tool, arguments_json=arguments, id=action):
             said = {"action": action, "tool": tool, "arguments": clip(bytes(arguments).decode(), LONGEST)}
         case ObservationEvent(tool_name=tool, content=content, is_error=failed):
             said = {"tool": tool, "result": clip(plain(content), LONGEST), "failed": failed}

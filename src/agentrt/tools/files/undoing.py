@@ -37,7 +37,7 @@ def last_edit(results: Iterable[ObservationEvent], path: str) -> tuple[int, Edit
     """Return the seq of the result, and the edit, of a file's last edit that was not undone; None if there is none."""
     edits = list[tuple[int, Edit]]()
     for result in results:
-        edit = msgspec.json.decode(result.details, type=Edit | None)
+        edit = msgspec.json.decode(result.details_json, type=Edit | None)
         if edit is None or edit.path != path or edit.new_content is None:
             continue  # a view
         if edit.undid is None:

@@ -59,7 +59,7 @@ class Cell:
         self.calls += 1
         with self._not_counted():
             made = await self._context.calls.call(asked.name, asked.arguments)
-        details = made.result.details if isinstance(made.result, ObservationEvent) else msgspec.Raw(b"null")
+        details = made.result.details_json if isinstance(made.result, ObservationEvent) else msgspec.Raw(b"null")
         return Answer(said(made), details, failed=failed(made))
 
     @contextmanager

@@ -187,7 +187,7 @@ def _left(made: Sequence[Made]) -> IPythonObservation:
         + ("It had made these calls:" if made else "It had called no tool.")
     )
     for one in made:
-        arguments = clip(bytes(one.action.arguments).decode(), MOST_TOLD)
+        arguments = clip(bytes(one.action.arguments_json).decode(), MOST_TOLD)
         lines.append(f"- {one.action.tool_name}({arguments}){' failed' if failed(one) else ''}:")
         lines.append(clip(said(one), MOST_TOLD))
     return IPythonObservation(content=text("\n".join(lines)), is_error=True, status="left", calls=len(made))
