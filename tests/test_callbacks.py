@@ -7,14 +7,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agentrt import Agent, Conversation, Runtime
+from agentrt import LLM, Agent, Conversation, Runtime, Tool
 from agentrt.errors import ConfigurationError
 from agentrt.events import ActionEvent, Event, ObservationEvent
 from agentrt.testing import ScriptedLLM, call, finish
 
 pytestmark = pytest.mark.simulated
 
-AGENT = Agent("scripted", tools=["task_tracker"])
+AGENT = Agent(LLM("scripted"), tools=(Tool("task_tracker"),))
 
 
 def runtime_in(directory: Path) -> Runtime:

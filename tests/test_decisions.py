@@ -399,10 +399,12 @@ def test_calls_run_in_their_order_as_far_as_resources_allow() -> None:
     assert due(started(one), started(two), *both, started(three), samples.observation(three)) == [last.id]
 
 
-def test_one_call_runs_at_a_time_by_default() -> None:
-    one, two = samples.action("look", "r"), samples.action("look", "r")
-    due = decide(after(CALL, CALLED, one, two))
-    assert [command.id for command in due] == [f"execute-{one.id}-1"]
+def test_four_calls_run_at_a_time_by_default() -> None:
+    calls = [samples.action("look", "r") for _ in range(5)]
+    due = decide(after(CALL, CALLED, *calls))
+    assert [command.id for command in due] == [f"execute-{one.id}-1" for one in calls[:4]]
+    due = decide(after(CALL, CALLED, *calls, spec=samples.agent(limits=Limits(tool_concurrency=1))))
+    assert [command.id for command in due] == [f"execute-{calls[0].id}-1"]
 
 
 def test_a_batch_is_held_until_all_of_it_is_rated() -> None:

@@ -394,7 +394,8 @@ def test_a_pause_while_children_wait_is_followed_by_waiting_again() -> None:
 def test_what_was_not_asked_about_does_not_wait_with_the_children() -> None:
     first, later = samples.action("delegate", id="a"), samples.action("look", id="b")
     begun = (started(first), ChildStarted(child_id="a-child", task="look", action_id="a"))
-    state = after(*calls(first, later), *begun, child_waits("a-child", "x"))
+    one_by_one = samples.agent(limits=Limits(tool_concurrency=1))
+    state = after(*calls(first, later), *begun, child_waits("a-child", "x"), spec=one_by_one)
     assert state.status is STATUS.WAITING_FOR_CONFIRMATION
     assert [event.action_id for event in approval(state) if isinstance(event, ChildAnswered)] == ["x"]
     assert not any(isinstance(event, ConfirmationGiven) for event in approval(state))

@@ -238,7 +238,7 @@ def test_definitions_come_in_the_order_of_the_agent_s_tools() -> None:
 
 
 def test_calls_of_a_tool_that_declares_nothing_wait_for_each_other() -> None:
-    assert tools(nothing).resources("nothing", msgspec.Raw(b"{}")) == ("tool:nothing",)
+    assert tools(nothing).resources("nothing", msgspec.Raw(b"{}")) == ("*",)
 
 
 def test_declared_resources_are_made_of_the_call_and_the_workspace() -> None:

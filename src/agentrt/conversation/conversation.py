@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Never, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Never, TypeVar, cast, overload
 
 from ..context.titles import Naming
 from ..controls import (
@@ -204,14 +204,26 @@ class Conversation(Steering):
         """
         return Run(self._end, after)
 
-    async def prompt(self, message: str | Iterable[Content]) -> str:
-        """Send a message, let the agent work on it, and return its answer.
+    @overload
+    async def prompt(self, message: str | Iterable[Content]) -> str: ...
 
-        Raises `NoAnswer` if the run ends without an answer: with an error, a pause or a limit, or because it waits for
-        a person.
+    @overload
+    async def prompt(self, message: str | Iterable[Content], *, output: type[T]) -> T: ...
+
+    async def prompt(self, message: str | Iterable[Content], *, output: Any = str) -> Any:
+        """Send a message, let the agent work on it, and return its answer: its words, or a value of the type `output`,
+        such as a struct, a dataclass, a pydantic model or `list[int]`. An answer that does not fit is asked for again,
+        twice.
+
+        Raises `NoAnswer` if the run ends without an answer: with an error, a pause or a limit, because it waits for a
+        person, or because no answer fits. Raises `ConfigurationError` for a type that has no JSON schema.
         """
-        await self.send_message(message)
-        return answer_of(await self.run())
+        if output is str:
+            await self.send_message(message)
+            return answer_of(await self.run())
+        from .typed import prompt_for  # needed by few
+
+        return await prompt_for(self, message, output)
 
     async def start_run(self) -> Cursor:
         """Let the agent work, without waiting for it. Raises the same errors as `run`."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import anyio
 
@@ -20,21 +20,51 @@ from .conversation import Conversation
 if TYPE_CHECKING:
     from .callbacks import EventCallback
 
+T = TypeVar("T")
+
+
+@overload
+def run_sync(
+    agent: Agent,
+    text: str,
+    workspace: Path | str | DockerWorkspace | RemoteWorkspace = ...,
+    *,
+    tools: Sequence[AnyTool] = ...,
+    secrets: Mapping[str, AnySecret] = ...,
+    store: Path | str | Storage | None = ...,
+    on_event: EventCallback | None = ...,
+) -> str: ...
+
+
+@overload
+def run_sync(
+    agent: Agent,
+    text: str,
+    workspace: Path | str | DockerWorkspace | RemoteWorkspace = ...,
+    *,
+    output: type[T],
+    tools: Sequence[AnyTool] = ...,
+    secrets: Mapping[str, AnySecret] = ...,
+    store: Path | str | Storage | None = ...,
+    on_event: EventCallback | None = ...,
+) -> T: ...
+
 
 def run_sync(
     agent: Agent,
     text: str,
     workspace: Path | str | DockerWorkspace | RemoteWorkspace = ".",
     *,
+    output: Any = str,
     tools: Sequence[AnyTool] = (),
     secrets: Mapping[str, AnySecret] = {},
     store: Path | str | Storage | None = None,
     on_event: EventCallback | None = None,
-) -> str:
+) -> Any:
     """Return the agent's answer to `text`, in a new conversation; block until it is there.
 
-    Ctrl-C interrupts the agent. Raises the errors of `Conversation.prompt`, and `ConfigurationError` if an event loop
-    is already running: use `await conversation.prompt(text)` there.
+    The arguments are those of `Conversation` and of its `prompt`. Ctrl-C interrupts the agent. Raises the errors of
+    `prompt`, and `ConfigurationError` if an event loop is already running: use `await conversation.prompt(text)` there.
     """
     try:
         asyncio.get_running_loop()
@@ -43,9 +73,9 @@ def run_sync(
     else:
         raise ConfigurationError("run_sync blocks, and an event loop runs here: use 'await conversation.prompt(text)'")
     conversation = Conversation(agent, workspace, tools=tools, secrets=secrets, store=store, on_event=on_event)
-    return anyio.run(partial(_prompt, conversation, text))
+    return anyio.run(partial(_prompt, conversation, text, output))
 
 
-async def _prompt(conversation: Conversation, text: str) -> str:
+async def _prompt(conversation: Conversation, text: str, output: Any) -> Any:
     async with conversation:
-        return await conversation.prompt(text)
+        return await conversation.prompt(text, output=output)

@@ -104,8 +104,10 @@ class Limits(Given, frozen=True, omit_defaults=True):
 
     max_steps: int = 500
     """Model calls in one run, including those of children (delegated conversations)."""
-    tool_concurrency: int = 1
-    """The most calls of one batch that run in parallel, if their resources allow it."""
+    tool_concurrency: int = 4
+    """The most calls of one batch that run in parallel. Calls that share a resource run one after another; a tool that
+    does not say what it touches shares its resource with all.
+    """
     max_seconds: float | None = None
     """Seconds of one run; work that is still running then is aborted."""
     max_cost: float | None = None

@@ -70,9 +70,9 @@ class ToolType:
     a call is rated by the paths, addresses and commands among its arguments, and at least as UNKNOWN, unless the
     annotations say that the tool only reads and that its world is closed.
 
-    `resources` returns the keys that a call touches ("file:/a/b"); calls that share a key never run side by side. None
-    means that calls of this tool wait for each other, an empty tuple that nothing is shared. A call of a tool with
-    `ends_turn` waits for all other calls. The other fields are those of `ToolDefinition`; `same` may be the name of an
+    `resources` returns the keys that a call touches ("file:/a/b"); calls that share a key never run side by side. An
+    empty tuple means that nothing is shared; None, the default, that the call runs alone, as does that of a tool with
+    `ends_turn`. The other fields are those of `ToolDefinition`; `same` may be the name of an
     argument, and `headline` a single template.
     """
 
@@ -278,7 +278,7 @@ class Tools:
             raise
         except (Exception, SystemExit) as error:  # from code of a third party's tool
             raise BadCall(f"{name} cannot say what it touches: {_told(error)}") from error
-        return (f"tool:{name}",) if keys is None else keys
+        return (EVERYTHING,) if keys is None else keys
 
     def labels(self, name: str) -> tuple[Label, ...]:
         """Return the labels that a tool declares for its results."""

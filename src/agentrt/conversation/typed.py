@@ -1,0 +1,83 @@
+"""`prompt_for`: a message to the agent whose answer is a value of a type."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..errors import ConfigurationError, NoAnswer
+from ..specs import Content, TextContent
+from ..specs.schemas import Reader, is_type, reader_of, schema_of
+from .run import answer_of
+
+if TYPE_CHECKING:
+    from .conversation import Conversation
+
+ATTEMPTS = 3
+"""Maximum number of answers that are asked for until one fits."""
+
+_ASKED = """\
+When the task is done, answer with one JSON value that fits this schema, and nothing else, as the message of `finish`:
+{schema}"""
+_AGAIN = """\
+That is no such value: {why}
+Answer with one JSON value that fits the schema, and nothing else."""
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+_BEGIN = re.compile(r"[\[{]")
+
+
+async def prompt_for(conversation: Conversation, message: str | Iterable[Content], kind: Any) -> Any:
+    """Send a message, and return the answer as a value of a type. Raises what `Conversation.prompt` raises."""
+    if not is_type(kind):
+        raise ConfigurationError(f"prompt(output=...): expected a type, such as list[int], not {type(kind).__name__}")
+    schema, read = schema_of(kind), reader_of(kind)
+    asked = (TextContent(message),) if isinstance(message, str) else tuple(message)
+    if conversation.state.spec.output == schema:  # its `finish` has such a value besides words
+        await conversation.send_message(asked)
+        answer_of(await conversation.run())
+        return await conversation.output(kind)
+    await conversation.send_message((*asked, TextContent(_ASKED.format(schema=msgspec.json.encode(schema).decode()))))
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return value_in(answer_of(await conversation.run()), read)
+        except msgspec.ValidationError as error:
+            await conversation.send_message(_AGAIN.format(why=error))
+    state = await conversation.run()
+    try:
+        return value_in(answer_of(state), read)
+    except msgspec.ValidationError as error:
+        raise NoAnswer(state.status, f"no answer fits the type: {error}") from error
+
+
+def value_in(answer: str, read: Reader) -> Any:
+    """Return the value in an answer: all of it, what stands in a fence, or the first object or list between words.
+
+    Raises `msgspec.ValidationError` if there is none, or the one that there is does not fit.
+    """
+    failure: msgspec.ValidationError | None = None
+    for text in _candidates(answer):
+        data = text.encode("utf-8", "replace")
+        try:
+            msgspec.json.decode(data)
+            return read(data)
+        except msgspec.ValidationError as error:
+            failure = failure or error
+        except msgspec.DecodeError:
+            pass
+    raise failure or msgspec.ValidationError("it has no JSON")
+
+
+def _candidates(answer: str) -> list[str]:
+    found = [answer.strip(), *_FENCED.findall(answer)]
+    if (begin := _BEGIN.search(answer)) is not None:
+        try:
+            _, end = json.JSONDecoder().raw_decode(answer, begin.start())
+        except ValueError:
+            pass
+        else:
+            found.append(answer[begin.start() : end])
+    return found
