@@ -105,10 +105,11 @@ def beside(own: LLM, model: str) -> LLM:
     provider, slash, _ = own.model.partition("/")
     same = model.startswith(f"{provider}/") or ("/" not in model and (provider == "openai" or not slash))
     if not same or own.base_url is None:
-        return LLM(model=model, api_key_env=own.api_key_env if same else None)
+        return LLM(model, api_key=own.api_key, api_key_env=own.api_key_env) if same else LLM(model)
     return LLM(
         model=model if "/" in model else f"openai/{model}",
         base_url=own.base_url,
+        api_key=own.api_key,
         api_key_env=own.api_key_env,
         extra_headers=own.extra_headers,
         timeout=own.timeout,

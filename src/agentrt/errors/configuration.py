@@ -22,12 +22,18 @@ class UnknownModel(ConfigurationError):
 
 
 class MissingKey(ConfigurationError):
-    """Raised when a model needs a key that neither the spec nor the environment has."""
+    """Raised when a model needs a key that neither the program nor the environment has given.
+
+    `variables` are the names of the variables that may have it, or the name that stands for a key given in a program.
+    """
 
     def __init__(self, model: str, variables: tuple[str, ...]) -> None:
         self.model, self.variables = model, variables
-        named = " and ".join(variables) or "its API key"
-        super().__init__(f"no key for model {model!r}: set {named} in the environment")
+        if variables and variables[0].startswith("key:"):
+            told = f"the program that began the conversation gave it: make LLM({model!r}, api_key=...) with it again"
+        else:
+            told = f"set {' and '.join(variables) or 'its API key'} in the environment"
+        super().__init__(f"no key for model {model!r}: {told}")
 
 
 class WorkspaceMissing(ConfigurationError):

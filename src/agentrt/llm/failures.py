@@ -94,7 +94,7 @@ def _variable(llm: LLM) -> str:
     """Return the name of the variable that has its key."""
     provider = provider_of(llm)
     usual = provider.keys[0] if provider is not None else "the provider's key"
-    return llm.api_key_env or usual
+    return "api_key" if llm.api_key is not None else llm.api_key_env or usual
 
 
 def _one_line(error: Exception, mask: Mask) -> str:

@@ -18,7 +18,7 @@ from ..errors import MissingKey, UnknownModel
 from ..protocols import ModelRequest, Watch
 from ..secrets import Mask
 from ..specs import LLM, AnyLLM, Capabilities
-from ..specs.llm import members
+from ..specs.llm import given_key, members
 from . import chat, library, responses, transcribing
 from .adapting import adapted, parsed
 from .failures import model_error
@@ -128,6 +128,10 @@ class LiteLLMClient:
         return found
 
     def _key(self, llm: LLM, litellm: ModuleType, provider: str) -> str | None:
+        if llm.api_key is not None:
+            if (key := given_key(llm.api_key)) is None:
+                raise MissingKey(llm.model, (llm.api_key,))
+            return key
         if llm.api_key_env is not None:
             if not self._environment.get(llm.api_key_env):
                 raise MissingKey(llm.model, (llm.api_key_env,))

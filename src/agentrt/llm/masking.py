@@ -8,7 +8,7 @@ from typing import Any
 
 from ..secrets import HIDDEN, Mask
 from ..specs import AnyLLM
-from ..specs.llm import members
+from ..specs.llm import given_key, members
 
 _KEY_VARIABLE = "_API_KEY"
 """The end of a variable's name."""
@@ -29,11 +29,12 @@ def holds_key(header: str) -> bool:
 
 
 def keys_of(llm: AnyLLM, environment: Mapping[str, str]) -> list[str]:
-    """Return the values, of 8 characters or more, of the variables that the models of `llm` name and of every
-    *_API_KEY.
+    """Return the keys, of 8 characters or more, that were given for the models of `llm`, and the values of the
+    variables that these name and of every *_API_KEY.
     """
     named = {member.api_key_env for member in members(llm)}
     keys = [environment.get(name, "") for name in environment if name in named or name.endswith(_KEY_VARIABLE)]
+    keys += [given_key(member.api_key) or "" for member in members(llm) if member.api_key is not None]
     return [key for key in keys if len(key) >= SHORTEST_KEY]
 
 

@@ -14,8 +14,8 @@ from ..specs import LLM, AnyLLM, FallbackLLM, ToolDefinition
 
 _NOT_OF_THE_ANSWER = frozenset(
     {
-        "base_url", "api_key_env", "client", "max_input_tokens", "encrypted_reasoning", "caching_prompt", "timeout",
-        "num_retries", "retry_min_wait", "retry_max_wait", "stream", "usage_id", "input_cost_per_token",
+        "base_url", "api_key", "api_key_env", "client", "max_input_tokens", "encrypted_reasoning", "caching_prompt",
+        "timeout", "num_retries", "retry_min_wait", "retry_max_wait", "stream", "usage_id", "input_cost_per_token",
         "output_cost_per_token", "cache_read_cost_per_token", "cache_write_cost_per_token",
     }
 )  # fmt: skip

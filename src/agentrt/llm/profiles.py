@@ -155,6 +155,10 @@ def _refuse_keys(llm: LLM) -> None:
                     f"{name!r} in {field} of {llm.model!r} holds a key, and a profile has none:"
                     " name the environment variable that has it as api_key_env"
                 )
+    if llm.api_key is not None:
+        raise ConfigurationError(
+            f"api_key of {llm.model!r} stays out of a profile: name the environment variable that has it as api_key_env"
+        )
     if llm.api_key_env is not None and not _VARIABLE.fullmatch(llm.api_key_env):
         raise ConfigurationError(
             f"api_key_env of {llm.model!r} is no name of an environment variable: the key itself stays out of a profile"

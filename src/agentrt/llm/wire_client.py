@@ -19,7 +19,7 @@ from ..loading import load
 from ..protocols import ModelRequest, Watch
 from ..secrets import Mask
 from ..specs import LLM, AnyLLM, Capabilities
-from ..specs.llm import members
+from ..specs.llm import given_key, members
 from . import responses
 from .adapting import adapted, parsed
 from .arriving import Arriving
@@ -70,6 +70,8 @@ class _Model:
     @property
     def key(self) -> str | None:
         """The current value of the key, without the line break that an environment file may leave in it."""
+        if self.llm.api_key is not None:
+            return given_key(self.llm.api_key)
         return next((value for name in self.keys if (value := self.variables.get(name, "").strip())), None)
 
     @property
@@ -203,8 +205,9 @@ class WireClient:
         return found
 
     def _check(self, model: _Model) -> None:
-        if model.key is None and (model.llm.api_key_env is not None or (model.official and model.provider.needs_key)):
-            raise MissingKey(model.llm.model, model.keys[:1])
+        named = model.llm.api_key or model.llm.api_key_env
+        if model.key is None and (named is not None or (model.official and model.provider.needs_key)):
+            raise MissingKey(model.llm.model, (named,) if named is not None else model.keys[:1])
 
 
 def _format(model: _Model) -> Format:

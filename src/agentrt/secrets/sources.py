@@ -45,6 +45,10 @@ class StaticSecret:
     def __init__(self, value: str, description: str = "") -> None:
         self.value, self.description = value, description
 
+    def get_secret_value(self) -> str:
+        """Return the value; the name is that of pydantic's `SecretStr`."""
+        return self.value
+
     def __repr__(self) -> str:
         return f"StaticSecret(<hidden>, description={self.description!r})"
 

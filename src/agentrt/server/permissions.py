@@ -304,12 +304,15 @@ def _of_llm(llm: AnyLLM, known: Iterable[AnyLLM]) -> Iterator[Demand]:
             yield Demand(Scope.APPROVE, f"the prices of {member.model!r} are what budgets go by")
 
 
-_WAY = "no `base_url`, `api_key_env`, `extra_headers` or `extra_body` but those of the server's agent and its profiles"
+_WAY = (
+    "no `base_url`, `api_key`, `api_key_env`, `extra_headers` or `extra_body` but those of the server's agent and its"
+    " profiles"
+)
 
 
 def _way(llm: LLM) -> tuple[object, ...]:
     """Return the settings that decide which key is sent, and where."""
-    return llm.base_url, llm.api_key_env, llm.extra_headers, llm.extra_body
+    return llm.base_url, llm.api_key, llm.api_key_env, llm.extra_headers, llm.extra_body
 
 
 def _same_provider(one: LLM, other: LLM) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -24,14 +26,19 @@ class _Model(Given, frozen=True):
 class LLM(_Model, frozen=True, kw_only=True, omit_defaults=True, tag=True):
     """A model and the settings of its calls.
 
-    `LLM("anthropic/claude-opus-4-5")`: any name that litellm knows, with its provider. The API
-    key is never part of an `LLM`: it comes from the environment variable `api_key_env`, or from the provider's usual
-    one. Fields that are None are left to the provider, or to litellm's data about the model.
+    `LLM("anthropic/claude-opus-4-5")`: any name that litellm knows, with its provider. The API key comes from the
+    provider's usual environment variable, from the one that `api_key_env` names, or is given as `api_key`. Fields that
+    are None are left to the provider, or to litellm's data about the model.
     """
 
     base_url: str | None = None
     api_key_env: str | None = None
     """The environment variable that holds the API key; None: the provider's usual one."""
+    api_key: str | None = None
+    """The API key itself: a str, a `StaticSecret` or a `SecretStr`. This process keeps it, and the field becomes a name
+    that stands for it, which is what the log has. A process that opens the conversation later has to make an `LLM` with
+    the same key, or to switch to one with another.
+    """
     api: Literal["auto", "chat", "responses"] = "auto"
     """The provider's API to call: OpenAI's Responses API, or chat completions, which all providers have."""
     client: Literal["auto", "wire", "litellm"] = "auto"
@@ -77,6 +84,10 @@ class LLM(_Model, frozen=True, kw_only=True, omit_defaults=True, tag=True):
     """The name under which usage and cost are added up."""
 
     def __post_init__(self) -> None:
+        if self.api_key is not None:
+            force_setattr(self, "api_key", _kept_key(self.api_key))
+            if self.api_key_env is not None:
+                raise ConfigurationError("LLM(api_key=..., api_key_env=...): give one of them")
         Given.__post_init__(self)
         if self.base_url is not None:
             try:
@@ -88,6 +99,30 @@ class LLM(_Model, frozen=True, kw_only=True, omit_defaults=True, tag=True):
                 raise ConfigurationError(
                     f"LLM(base_url=...): {self.base_url!r} is no URL: give one like 'http://127.0.0.1:8000/v1'"
                 )
+
+
+_NAMED_KEY = re.compile(r"key:[0-9a-f]{12}")
+_keys: dict[str, str] = {}
+"""The keys that were given in this process, by the names that stand for them. An `LLM` is decoded again from the log
+when a conversation wakes, and passed on to others, so the keys cannot be a part of it.
+"""
+
+
+def given_key(name: str) -> str | None:
+    """Return the key that a name stands for, if it was given in this process."""
+    return _keys.get(name)
+
+
+def _kept_key(given: Any) -> str:
+    """Keep a key for this process; return the name that stands for it, which says nothing of it."""
+    given = given.get_secret_value() if hasattr(given, "get_secret_value") else given
+    if not isinstance(given, str) or not given.strip() or not given.isprintable():
+        raise ConfigurationError("LLM(api_key=...): expected the key, a str of one line, or a secret that has it")
+    if _NAMED_KEY.fullmatch(given):
+        return given
+    name = f"key:{sha256(given.strip().encode()).hexdigest()[:12]}"
+    _keys[name] = given.strip()
+    return name
 
 
 class FallbackLLM(Given, frozen=True, tag=True):

@@ -68,7 +68,8 @@ class ResponsesReader:
 
     def __init__(self, asked: Asked, watch: Watch) -> None:
         self._asked, self._llm, self._watch = asked, asked.request.one, watch
-        self._key = self._llm.api_key_env or next(iter(asked.provider.keys), "its key")
+        named = "api_key" if self._llm.api_key is not None else self._llm.api_key_env
+        self._key = named or next(iter(asked.provider.keys), "its key")
         self._response: dict[str, Any] | None = None
         self._items: list[dict[str, Any]] = []
 
