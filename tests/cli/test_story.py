@@ -53,6 +53,15 @@ def told(*events: Event, folded: bool = True) -> list[str]:
     return [line.plain for event in events for line in story.tell(event)]
 
 
+def test_an_event_in_words_is_its_lines() -> None:
+    act = replace(samples.action(), thought="I look.")
+    assert str(act) == 'I look.\n● terminal  {"command":"ls"}'
+    assert str(samples.message("Go.")) == "› Go."
+    assert str(samples.observation(act, "a\nb")) == "  │ a\n  │ b"
+    assert str(ConversationErrorEvent(code="limit", detail="too many steps")) == "✗ limit: too many steps"
+    assert str(ExecutionStarted(seq=7, action_id="a", command="c")) == "7 ExecutionStarted"
+
+
 def test_an_action_is_told_with_its_risk_and_its_result() -> None:
     act = replace(samples.action(), thought="I look.")
     lines = told(

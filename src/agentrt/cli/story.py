@@ -208,6 +208,15 @@ class Story:
         return [*lines[:head], f"… {len(lines) - most:,} more lines", *lines[-(most - head) :]]
 
 
+def told(event: Event) -> str:
+    """Return the lines of one event, told alone."""
+    story = Story()
+    lines = list(story.tell(event))
+    if isinstance(event, ActionEvent):
+        lines += story.tell(ExecutionStarted(action_id=event.id, command=""))
+    return "\n".join(line.plain for line in lines) or f"{event.seq} {type(event).__name__}"
+
+
 class _Diff(msgspec.Struct):
     diff: str = ""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
+from importlib import import_module
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -95,3 +96,8 @@ class Event(
     """The principal that caused it: the name of a user, or a hook."""
     caused_by: str | None = None
     """The id of the event that it answers."""
+
+    def __str__(self) -> str:
+        """Return what `agentrt show` prints of it; for an event of which it prints nothing, its number and type."""
+        # by name, because only people read this: the words are those of the command line, in the uppermost layer
+        return str(import_module("agentrt.cli.story").told(self))
