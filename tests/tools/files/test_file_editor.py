@@ -213,12 +213,14 @@ async def test_insert(editor: Editor, file: Path) -> None:
     assert file.read_text() == "zero\none\none and a half\ntwo\nthree\nlast\n"
 
 
-@pytest.mark.parametrize("command", ["view", "create", "str_replace", "insert", "undo_edit"])
-async def test_a_relative_path_is_refused_with_one_in_the_workspace(
-    editor: Editor, tmp_path: Path, command: str
-) -> None:
-    with pytest.raises(ToolError, match=f"not an absolute path: did you mean {tmp_path}/src/a.py\\?"):
-        await editor(command, "src/a.py", file_text="x", old_str="a", new_str="b", insert_line=0)
+async def test_a_relative_path_is_one_from_the_workspace_on(editor: Editor, tmp_path: Path) -> None:
+    made = await editor("create", "src/a.py", file_text="a\n")
+    assert made.path == f"{tmp_path}/src/a.py"
+    await editor("str_replace", "./src/../src/a.py", old_str="a", new_str="b")
+    assert (tmp_path / "src/a.py").read_text() == "b\n"
+    assert "1\tb" in plain((await editor("view", "src/a.py")).content)
+    await editor("undo_edit", "src/a.py")
+    assert (tmp_path / "src/a.py").read_text() == "a\n"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-from posixpath import normpath
 from typing import Annotated, Literal
 
 import anyio.to_thread
@@ -31,7 +29,9 @@ class FileEditorAction(msgspec.Struct, frozen=True):
     command: Annotated[
         Literal["view", "create", "str_replace", "insert", "undo_edit"], Meta(description="What to do with the file.")
     ]
-    path: Annotated[str, Meta(description="The absolute path of the file, or with view of a directory.")]
+    path: Annotated[
+        str, Meta(description="The file, or with view a directory: an absolute path, or one from the workspace on.")
+    ]
     file_text: Annotated[str | None, Meta(description="With create: the whole text of the new file.")] = None
     old_str: Annotated[
         str | None, Meta(description="With str_replace: the text to replace; must occur exactly once.")
@@ -54,10 +54,7 @@ class FileEditor:
 
     async def __call__(self, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         """Do one command. Raises `ToolError` with what to do instead."""
-        if not action.path.startswith("/"):
-            meant = f"{context.workspace.path}/{action.path}"
-            raise ToolError(f"{action.path!r} is not an absolute path: did you mean {normpath(meant)}?")
-        path = place(str(PurePosixPath(action.path)), context)
+        path = place(action.path, context)
         if action.command == "undo_edit":
             return await self._take_back(path, context)
         if action.command == "view" and (found := await document_at(path, context)) is not None:
@@ -130,7 +127,7 @@ def _touches(action: FileEditorAction, workspace: Workspace) -> tuple[str, ...]:
 
 
 def _effects(action: FileEditorAction, workspace: Workspace) -> Effects:
-    if not action.path.startswith("/") or "\0" in action.path:
+    if not action.path or "\0" in action.path:
         return Effects()  # it will be refused
     if action.command == "view":
         return Effects(reads=(action.path,))
@@ -146,7 +143,7 @@ _ALIASES = (
 file_editor = ToolType(
     name="file_editor",
     description=(
-        "View, create and edit text files by absolute path. `view` shows a file with line numbers, a directory two"
+        "View, create and edit text files. `view` shows a file with line numbers, a directory two"
         " levels deep; `create` makes a new file; `str_replace` replaces a text that occurs exactly once; `insert`"
         " adds lines after a line; `undo_edit` takes the last edit of a file back. Of more than 16000 characters a view"
         " shows the first lines, and says which range comes next."

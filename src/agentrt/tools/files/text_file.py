@@ -44,6 +44,10 @@ class TextFile(msgspec.Struct, frozen=True):
             ) from error
 
 
+_WIDE = ["utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"]
+"""Encodings in which almost any bytes are text; a file in one of them has a byte order mark, or NULs."""
+
+
 def text_file(path: str, data: bytes, encoding: str | None = None, newline: str | None = None) -> TextFile:
     """Return the text in a file's bytes. `encoding` and `newline` are given if they are known; a byte order mark takes
     precedence. Raises `ToolError` if the bytes are not text.
@@ -71,4 +75,5 @@ def _guess(data: bytes) -> CharsetMatch | None:
     """Return the likeliest encoding: Western European if possible, because a short text fits many."""
     from charset_normalizer import from_bytes  # loaded for the rare file that is not UTF-8
 
-    return from_bytes(data, cp_isolation=["cp1252"]).best() or from_bytes(data).best()
+    western = from_bytes(data, cp_isolation=["cp1252"]).best() or from_bytes(data, cp_isolation=["latin_1"]).best()
+    return western or from_bytes(data, cp_exclusion=_WIDE).best()
