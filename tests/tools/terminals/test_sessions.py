@@ -61,7 +61,7 @@ async def test_sessions_know_nothing_of_each_other(person: Person, tmp_path: Pat
     here = await person('echo "[$X]"')
     assert plain(here.content) == "[1]\n[exit code 0, in /]"
     assert "still running" in await person.sees(session="server", timeout=0)
-    with pytest.raises(ToolError, match="use another session"):
+    with pytest.raises(ToolError, match="in another session"):
         await person("echo", session="server")
     assert await person.terminal.at_work()
     await person.types("C-c", session="server")

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from agentrt.context.replies import BadCall
-from agentrt.errors import ToolError
+from agentrt.errors import ConfigurationError, ToolError
 from agentrt.secrets import EnvironmentSecret, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, TextContent, Tool
 from agentrt.tools.definition import Tools
@@ -271,7 +271,7 @@ async def test_a_command_that_goes_on_printing_is_waited_for(context: FakeContex
 
 async def test_a_second_command_while_one_runs_is_refused(run: Run) -> None:
     await run("sleep 300", timeout=SHORT)
-    with pytest.raises(ToolError, match=r"still running.*empty command.*is_input.*reset"):
+    with pytest.raises(ToolError, match=r"'sleep.*still running here.*empty command.*is_input.*reset"):
         await run("echo second")
     assert (await run(timeout=SHORT)).status == "hard_timeout"
 
@@ -706,3 +706,33 @@ async def test_a_file_in_the_place_of_the_workspace_is_told(run: Run, context: F
 def shown_all(observation: TerminalObservation) -> str:
     """All that the model sees."""
     return "\n".join(part.text for part in observation.content if isinstance(part, TextContent))
+
+
+async def test_a_refused_command_is_told_which_limit_the_running_one_has_reached(run: Run) -> None:
+    await run("sleep 321\necho done", timeout=SHORT)
+    with pytest.raises(
+        ToolError, match=r"not run, because 'sleep 321\.\.\.' is still running here after its timeout of 0.05 s"
+    ):
+        await run("echo two")
+    await run("C-c", is_input=True)
+    assert shown(await run("echo two")).startswith("two")
+
+
+async def test_a_command_may_be_ended_at_its_time_limit(context: FakeContext) -> None:
+    terminal = Terminal({"on_timeout": "kill"})
+    try:
+        with anyio.fail_after(20):
+            ended = await terminal(TerminalAction("cd /tmp; sleep 322 & echo $!; sleep 323", timeout=0.5), context)
+            (background,) = re.findall(r"(?m)^\d+$", shown(ended))
+            assert (ended.status, ended.is_error) == ("hard_timeout", True)
+            assert "at its time limit" in footer(ended)
+            again = await terminal(TerminalAction("pwd; echo two"), context)
+        assert shown(again).startswith("/tmp\ntwo"), "the shell is the same"
+        assert not lives(int(background))
+    finally:
+        await terminal.aclose()
+
+
+def test_a_wrong_way_to_end_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="expected 'leave' or 'kill'"):
+        Terminal({"on_timeout": "stop"})

@@ -45,6 +45,9 @@ FIRST_SECONDS = 2.0
 CHANGING_SECONDS = 3.0
 """Seconds after which a screen that keeps changing is shown, if the call has no timeout."""
 
+NAMED = 60
+"""Maximum number of characters of a command by which a later call is told of it."""
+
 Status: TypeAlias = Literal["completed", "no_change_timeout", "hard_timeout", "reset"]
 Count: TypeAlias = Callable[[int], Awaitable[int]]
 """Counts the processes of all shells of a terminal, up to a number."""
@@ -67,8 +70,14 @@ class Given(msgspec.Struct, frozen=True):
 class Session:
     """A shell that its first command starts."""
 
-    def __init__(self, place: Place, no_change: float, most: int | None, count: Count) -> None:
+    def __init__(
+        self, place: Place, no_change: float, most: int | None, count: Count, *, ends_late: bool = False
+    ) -> None:
+        """`ends_late`: whether a command that reaches its time limit is ended instead of left running."""
         self._place, self._no_change, self._most, self._count_all = place, no_change, most, count
+        self._ends_late = ends_late
+        self._command = self._limit = ""
+        """The last command, and the time limit that it has reached."""
         self._shell: Shell | None = None
         self._began = False
         """Whether it ever had a shell."""
@@ -114,7 +123,13 @@ class Session:
         try:
             shell = await self.started(given.polls, context)
             await self._give(shell, given, context)
-            return await self._wait(shell, given.timeout)
+            status = await self._wait(shell, given.timeout)
+            if status != "completed" and self.screen is None:
+                quiet = f"{self._no_change:g} s without output"
+                self._limit = self._limit or (quiet if given.timeout is None else f"its timeout of {given.timeout:g} s")
+                if self._ends_late:
+                    await self._end_late(shell)
+            return status
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._cut(context)
@@ -131,6 +146,19 @@ class Session:
         context.output(f"\n[ended with {', '.join(signals)}]")
         if shell.running or not shell.alive:
             await self.end()
+
+    async def _end_late(self, shell: Shell) -> None:
+        """End a command that has reached its time limit; its output so far stays. Raise `ToolError` if the shell had to
+        be ended with it.
+        """
+        with anyio.CancelScope(shield=True):
+            await shell.interrupt()
+            if shell.running or not shell.alive:
+                await self.end()
+                raise ToolError(
+                    f"{self._command!r} was ended after {self._limit}, and the shell with it, which had not come back:"
+                    " the next command starts a new one in the workspace"
+                )
 
     async def end(self) -> None:
         """End the shell and all that it started."""
@@ -159,9 +187,11 @@ class Session:
             if given.polls:
                 return
             if not given.is_input:
+                reached = f" after {self._limit}" if self._limit else ""
                 raise ToolError(
-                    "a command is still running in this terminal: wait with an empty command, send it input with"
-                    " is_input (C-c stops it), use another session, or start a new shell with reset"
+                    f"this command was not run, because {self._command!r} is still running here{reached}. Wait for it"
+                    " with an empty command, stop it with C-c as is_input, run this one in another session, or end all"
+                    " of this one with reset"
                 )
             if self.screen is not None:  # a full-screen program takes C-c as a key
                 await shell.send(typed_on_screen(given.command))
@@ -178,6 +208,8 @@ class Session:
         await self._begin(shell, given, context)
 
     async def _begin(self, shell: Shell, given: Given, context: ToolContext) -> None:
+        first, _, more = given.command.strip().partition("\n")
+        self._command, self._limit = context.masked(first[:NAMED] + ("..." if more or len(first) > NAMED else "")), ""
         variables = await context.secrets(given.command)
         self.screen = Screen(context.masking()) if given.screen else None
         self._printed = Printed(context.masking())

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 from msgspec import Meta
 
-from ...errors import ToolError
+from ...errors import ConfigurationError, ToolError
 from ...protocols import Observation, ToolContext
 from ...sandboxes.place import Place, place_of
 from ...secrets import HIDDEN
@@ -102,6 +102,10 @@ class Terminal:
         most, limit = params.get(PROCESSES), params.get("no_change_timeout")
         self._most = most if isinstance(most, int) else None
         self._no_change = float(limit) if isinstance(limit, (int, float)) else NO_CHANGE_SECONDS
+        late = params.get("on_timeout", "leave")
+        if late not in ("leave", "kill"):
+            raise ConfigurationError(f"Tool('terminal', {{'on_timeout': {late!r}}}): expected 'leave' or 'kill'")
+        self._ends_late = late == "kill"
 
     async def __call__(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         """Run, poll or feed a command. Raises `ToolError` for a call that does not fit, such as a second command."""
@@ -158,7 +162,9 @@ class Terminal:
             raise ToolError(f"there are {SESSIONS} sessions, the most: {there}. Use one of them, or end one with exit")
         if self._place is None:
             self._place = place_of(context.workspace, context.start_soon, context.masked, context.conversation)
-        self._sessions[name] = Session(self._place, self._no_change, self._most, self._processes)
+        self._sessions[name] = Session(
+            self._place, self._no_change, self._most, self._processes, ends_late=self._ends_late
+        )
         return self._sessions[name]
 
     async def _processes(self, most: int) -> int:
@@ -222,6 +228,8 @@ def _footer(
         return f"[the shell ended with exit code {exit_code}; the next command starts a new one in the workspace]"
     if status == "completed":
         return f"[exit code {exit_code}, in {shell.directory}]"
+    if not shell.running:
+        return f"[ended after {seconds:.0f} s, at its time limit, with exit code {exit_code}, in {shell.directory}]"
     if cursor is not None:
         return (
             f"[the screen; the cursor is at row {cursor[0]}, column {cursor[1]}. Type with is_input, look again with an"
