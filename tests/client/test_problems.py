@@ -24,6 +24,7 @@ SAMPLES: tuple[AgentrtError, ...] = (
     errors.AgentrtError("odd: try again"),
     errors.ConfigurationError("no security analyzer 'oracle'"),
     errors.UnknownModel("gpt"),
+    errors.UnknownModel("opnai/gpt-5.5", "openai/gpt-5.5"),
     errors.MissingKey("openai/gpt-5.5", ("OPENAI_API_KEY", "OPENAI_ORG")),
     errors.WorkspaceMissing(Path("/work/here")),
     errors.ProfileMissing("fast", ()),

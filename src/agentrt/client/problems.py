@@ -77,7 +77,7 @@ _ERRORS: Mapping[str, Callable[[_Told], AgentrtError]] = {
     "error": lambda told: AgentrtError(told.detail),
     "configuration": lambda told: errors.ConfigurationError(told.detail),
     "validation": lambda told: errors.ConfigurationError(told.detail),
-    "unknown-model": lambda told: errors.UnknownModel(told.text("model")),
+    "unknown-model": lambda told: errors.UnknownModel(told.text("model"), told.text("nearest", "")),
     "missing-key": lambda told: errors.MissingKey(told.text("model"), told.texts("variables")),
     "workspace-missing": lambda told: errors.WorkspaceMissing(Path(told.text("path"))),
     "profile-missing": lambda told: errors.ProfileMissing(told.text("name"), told.texts("known")),

@@ -12,12 +12,14 @@ class ConfigurationError(AgentrtError, ValueError):
 
 
 class UnknownModel(ConfigurationError):
-    """Raised when litellm knows no provider for a model name."""
+    """Raised when nobody knows the provider of a model, or its name is like that of a known model, `nearest`."""
 
-    def __init__(self, model: str) -> None:
-        self.model = model
+    def __init__(self, model: str, nearest: str = "") -> None:
+        self.model, self.nearest = model, nearest
+        meant = f"did you mean {nearest!r}?" if nearest else ""
         super().__init__(
-            f"unknown model {model!r}: name its provider as in 'openai/gpt-5.5' or 'anthropic/claude-opus-4-5'"
+            f"unknown model {model!r}: "
+            + (meant or "name its provider as in 'openai/gpt-5.5' or 'anthropic/claude-opus-4-5'")
         )
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from ..context.replies import ModelReply
+from ..errors import MissingKey, UnknownModel
 from ..loading import load
 from ..protocols import ModelRequest, Watch
 from ..specs import LLM, AnyLLM, Capabilities
 from ..specs.llm import members
 from .known_models import KnownModel, known_models, matching
-from .providers import way
+from .providers import named, way
 
 if TYPE_CHECKING:
     from .litellm_client import LiteLLMClient
@@ -40,10 +41,36 @@ class ModelsClient:
     async def prepare(self, llm: AnyLLM) -> None:
         """Load what the calls of these models need. Raises `ConfigurationError` if none can work."""
         for one in members(llm):
-            await (await self._of(one)).prepare(one)
+            await self._check_provider(one)
+            try:
+                await (await self._of(one)).prepare(one)
+            except MissingKey:
+                if one.base_url is None and one.api_key is None and one.api_key_env is None:
+                    await self._check_name(one.model)
+                raise
+
+    async def _check_provider(self, llm: LLM) -> None:
+        """Raise `UnknownModel` for a name without a provider, which loading litellm would take seconds to find out."""
+        if self._litellm is not None or way(llm) == "wire" or llm.client != "auto" or llm.base_url is not None:
+            return
+        from .nearest import is_provider, nearest_model  # needed for few models
+
+        names = [one.model for one in await self.models("")]
+        provider, _ = named(llm.model)
+        if not (await anyio.to_thread.run_sync(is_provider, provider, names) if provider else llm.model in names):
+            raise UnknownModel(llm.model, nearest_model(llm.model, names) or "")
+
+    async def _check_name(self, model: str) -> None:
+        """Raise `UnknownModel` for the misspelled name of a known model: its key would be no help."""
+        from .nearest import nearest_model
+
+        names = [one.model for one in await self.models("")]
+        if nearest := await anyio.to_thread.run_sync(nearest_model, model, names):
+            raise UnknownModel(model, nearest)
 
     async def look(self, llm: LLM) -> None:
-        """Load what `known` needs for a model, even if no call can work."""
+        """Load what `known` needs for a model, even if no call can work. Raises `UnknownModel`."""
+        await self._check_provider(llm)
         await (await self._of(llm)).load()
 
     async def models(self, query: str) -> Sequence[KnownModel]:

@@ -31,7 +31,7 @@ _LATER = ("retry_after",)
 ERRORS: Mapping[type[AgentrtError], Told] = {
     errors.AgentrtError: Told(500, "error"),
     errors.ConfigurationError: Told(422, "configuration"),
-    errors.UnknownModel: Told(422, "unknown-model", ("model",)),
+    errors.UnknownModel: Told(422, "unknown-model", ("model", "nearest")),
     errors.MissingKey: Told(422, "missing-key", ("model", "variables")),
     errors.WorkspaceMissing: Told(409, "workspace-missing", ("path",)),
     errors.ProfileMissing: Told(422, "profile-missing", ("name", "known")),
