@@ -29,7 +29,7 @@ from agentrt.events import (
     UserRejectObservation,
 )
 from agentrt.ledger import Child
-from agentrt.specs import AlwaysConfirm, PermissionRule
+from agentrt.specs import AlwaysConfirm, PermissionRule, SecurityRisk
 from agentrt.specs.content import plain
 from agentrt.state import State
 
@@ -128,11 +128,45 @@ def test_the_one_above_knows_that_it_runs_before_it_does() -> None:
 
 
 def test_that_it_runs_is_not_true_any_more_once_the_one_above_is_paused() -> None:
-    runs = ChildWaiting(child_id=CHILD, actions=(), status=ExecutionStatus.RUNNING)
-    assert wanted(above(), (runs,)) == [runs]
-    assert wanted(above(PauseEvent()), (runs,)) == []
+    rests = ChildWaiting(child_id=CHILD, actions=(), status=ExecutionStatus.PAUSED)
+    runs = replace(rests, status=ExecutionStatus.RUNNING)
+    assert wanted(above(rests), (runs,)) == [runs]
+    assert wanted(above(rests, PauseEvent()), (runs,)) == []
     left = replace(runs, spending={})
-    assert wanted(above(PauseEvent()), (left,)) == [left], "what it has spent is true whatever comes first"
+    assert wanted(above(rests, PauseEvent()), (left,)) == [left], "what it has spent is true whatever comes first"
+
+
+def grandchild() -> tuple[ActionEvent, tuple[Event, ...]]:
+    """A child that has delegated, too."""
+    action = replace(samples.action("delegate", "r"), id="g", arguments_json=msgspec.Raw(b'{"task":"Dig deeper."}'))
+    begun = (
+        ModelCallStarted(command="call-1"),
+        ModelCalled(command="call-1", model="m"),
+        action,
+        ExecutionStarted(command="execute-g-1", action_id="g"),
+        ChildStarted(child_id="g-child", task="Dig deeper.", action_id="g"),
+    )
+    return action, (*at_work(), *begun)
+
+
+def test_what_is_told_of_a_child_that_is_winding_up_is_taken_or_not_told() -> None:
+    """A paused one whose own child still runs does not rest. Telling again and again what is not taken never ends."""
+    _, begun = grandchild()
+    asks = ChildAction("x", "terminal", "{}", SecurityRisk.HIGH, "risk")
+    paused = below(*begun, PauseEvent())
+    asking = then(
+        paused, ChildWaiting(child_id="g-child", actions=(asks,), status=ExecutionStatus.WAITING_FOR_CONFIRMATION)
+    )
+    winding_up = then(asking, ChildWaiting(child_id="g-child", actions=(asks,), status=ExecutionStatus.RUNNING))
+    known_to_rest = ChildWaiting(child_id=CHILD, actions=(), status=ExecutionStatus.PAUSED)
+    for state in (paused, asking, winding_up):
+        for over_it in (above(), above(PauseEvent()), above(known_to_rest), above(known_to_rest, PauseEvent())):
+            told = relayed_up(over_it, CHILD, state)
+            assert tuple(wanted(over_it, told)) == told
+            assert relayed_up(then(over_it, *told), CHILD, state) == (), "it is told once"
+    assert not paused.at_rest
+    assert relayed_up(above(known_to_rest, PauseEvent()), CHILD, paused) == ()
+    assert relayed_up(above(PauseEvent()), CHILD, winding_up) != (), "what it asks a person is told"
 
 
 def test_one_that_is_at_work_when_the_one_above_runs_again_is_told_so_once() -> None:

@@ -83,11 +83,19 @@ def wanted(state: State, events: Sequence[Event]) -> Sequence[Event]:
             return fresh
 
 
+def overtaken(above: State, child_id: str, status: ExecutionStatus) -> bool:
+    """Return whether a pause came before the delegating conversation could hear that a resting child runs. It is not
+    told then, since it would leave its rest: the child is paused too, and tells when it rests again.
+    """
+    known = above.ledger.children.get(child_id)
+    rests = known is not None and known.status is not ExecutionStatus.RUNNING
+    return rests and status is ExecutionStatus.RUNNING and not above.status.at_work
+
+
 def _overtaken(state: State, event: Event) -> bool:
-    """Return whether the event says that a child runs, though a pause came first: the child is paused too."""
     if not isinstance(event, ChildWaiting) or event.spending is not None:
         return False
-    return event.status is ExecutionStatus.RUNNING and not state.status.at_work
+    return overtaken(state, event.child_id, event.status)
 
 
 def check(state: State, events: Sequence[Event]) -> None:

@@ -22,6 +22,7 @@ from ..specs.raw import raw
 from ..state import State, unread
 from .answers import approval, rejection, waiting_in
 from .ending import answered
+from .outcomes import overtaken
 from .reports import spent_in, steps_in
 from .sharing import chosen_of, least, own_child, share_of
 
@@ -96,6 +97,8 @@ def relayed_up(above: State, child_id: str, below: State) -> tuple[Event, ...]:
     answers = {answer.action_id for answer in known.answers}
     unanswered = tuple(action for action in actions if action.action_id not in answers)
     if (status, unanswered) == (known.status, known.waiting) and answers <= asked:
+        return ()
+    if overtaken(above, child_id, status):
         return ()
     told = ChildWaiting(child_id=child_id, actions=actions, status=status)
     if known.background and status is ExecutionStatus.PAUSED and above.status is not _WAITS:
