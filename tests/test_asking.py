@@ -37,14 +37,14 @@ class Waiting:
         self.waits, self.go_on = anyio.Event(), anyio.Event()
 
     def tools(self) -> list[ToolType]:
-        @tool
+        @tool(resources=lambda action, workspace: ())
         async def slow() -> str:
             """Take long."""
             self.waits.set()
             await self.go_on.wait()
             return "slowly done"
 
-        @tool
+        @tool(resources=lambda action, workspace: ())
         async def quick() -> str:
             """Be quick."""
             return "quickly done"

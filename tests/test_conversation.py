@@ -73,8 +73,8 @@ class Gate:
         self.entered.set()
         await self.open.wait()
 
-    def tool(self) -> ToolType:
-        @tool
+    def tool(self, *touches: str) -> ToolType:
+        @tool(resources=lambda action, workspace: touches or None)
         async def gate() -> str:
             """Wait."""
             await self.pass_through()
@@ -500,7 +500,7 @@ async def test_calls_that_share_nothing_run_side_by_side(tmp_path: Path) -> None
     agent = Agent(llm=LLM(model="scripted"), tools=(), limits=Limits(tool_concurrency=2))
     one, two = Gate(), Gate()
 
-    @tool(name="other")
+    @tool(name="other", resources=lambda action, workspace: ())
     async def other() -> str:
         """Wait."""
         await two.pass_through()
@@ -508,7 +508,7 @@ async def test_calls_that_share_nothing_run_side_by_side(tmp_path: Path) -> None
 
     client = ScriptedLLM([calls(("gate", {}), ("other", {})), say("Done.")])
     async with Conversation(
-        agent, tmp_path, tools=[one.tool(), other], store=tmp_path / "s", client=client
+        agent, tmp_path, tools=[one.tool("one"), other], store=tmp_path / "s", client=client
     ) as conversation:
         await conversation.send_message("go")
         async with anyio.create_task_group() as tasks:

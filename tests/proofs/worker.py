@@ -50,13 +50,13 @@ def counting_tools(workspace: Path) -> tuple[ToolType, ToolType]:
     """`count` must not run twice, `recount` may; both leave a line outside of the process."""
     take_effect = partial(append_line, workspace / COUNTED, sync=True)
 
-    @tool
+    @tool(resources=lambda action, workspace: ("count",))
     async def count(number: int) -> str:
         """Count a number."""
         await anyio.to_thread.run_sync(take_effect, str(number))
         return f"counted {number}"
 
-    @tool(on_crash=OnCrash.RETRY)
+    @tool(on_crash=OnCrash.RETRY, resources=lambda action, workspace: ("recount",))
     async def recount(number: int) -> str:
         """Count a number, again if need be."""
         await anyio.to_thread.run_sync(take_effect, str(number))

@@ -78,7 +78,7 @@ class Gate:
         return say("The first half and the second.")
 
     def tool(self, name: str = "gate") -> ToolType:
-        @tool(name=name)
+        @tool(name=name, resources=lambda action, workspace: ())
         async def gate() -> str:
             """Wait."""
             self.entered.set()
@@ -314,7 +314,7 @@ async def test_what_another_process_went_on_with_after_a_crash(recorder: Recorde
         await conversation.run()
     events = recorder.events(copy)
     kinds = (ModelCalled, AgentErrorEvent, ExecutionLost)
-    assert any(isinstance(event, kinds) and ("died" in str(event) or "crashed" in str(event)) for event in events)
+    assert any(isinstance(event, kinds) and ("died" in repr(event) or "crashed" in repr(event)) for event in events)
     await same(events)
 
 

@@ -152,13 +152,13 @@ _now: ContextVar[Tree] = ContextVar("tree")
 """The tree whose life this is."""
 
 
-@tool
+@tool(resources=lambda action, workspace: ("count",))
 async def count(number: str) -> str:
     """Count a number."""  # which must not happen twice: it has an effect outside of the process
     return await _now.get().count(number)
 
 
-@tool(on_crash=OnCrash.RETRY)
+@tool(on_crash=OnCrash.RETRY, resources=lambda action, workspace: ("recount",))
 async def recount(number: str) -> str:
     """Count a number, again if need be."""
     return await _now.get().count(number)

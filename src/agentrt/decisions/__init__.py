@@ -1,6 +1,6 @@
 """The rules: the commands that are due, and the events that the log accepts. Pure functions of the state."""
 
-from ..state import EVERYTHING
+from ..state import ANY_FILE, EVERYTHING, FILE
 from .answers import approval, awaited, awaiting, rejection, waiting, waiting_in
 from .beginnings import beginning, complete
 from .commands import (
@@ -49,7 +49,9 @@ from .reports import Seeing, cut_short, ended, failed, left
 from .sharing import share_of
 
 __all__ = [
+    "ANY_FILE",
     "EVERYTHING",
+    "FILE",
     "Activate",
     "AssessRisk",
     "Attend",

@@ -16,11 +16,12 @@ class UnknownModel(ConfigurationError):
 
     def __init__(self, model: str, nearest: str = "") -> None:
         self.model, self.nearest = model, nearest
-        meant = f"did you mean {nearest!r}?" if nearest else ""
-        super().__init__(
-            f"unknown model {model!r}: "
-            + (meant or "name its provider as in 'openai/gpt-5.5' or 'anthropic/claude-opus-4-5'")
-        )
+        if nearest:
+            super().__init__(f"unknown model {model!r}: did you mean {nearest!r}?")
+        else:
+            super().__init__(
+                f"unknown model {model!r}: name its provider as in 'openai/gpt-5.5' or 'anthropic/claude-opus-4-5'"
+            )
 
 
 class MissingKey(ConfigurationError):
@@ -31,11 +32,14 @@ class MissingKey(ConfigurationError):
 
     def __init__(self, model: str, variables: tuple[str, ...]) -> None:
         self.model, self.variables = model, variables
-        if variables and variables[0].startswith("key:"):
-            told = f"the program that began the conversation gave it: make LLM({model!r}, api_key=...) with it again"
+        named = " and ".join(variables) or "its API key"
+        if named.startswith("key:"):
+            super().__init__(
+                f"no key for model {model!r}: the program that began the conversation gave it:"
+                f" make LLM({model!r}, api_key=...) with it again"
+            )
         else:
-            told = f"set {' and '.join(variables) or 'its API key'} in the environment"
-        super().__init__(f"no key for model {model!r}: {told}")
+            super().__init__(f"no key for model {model!r}: set {named} in the environment")
 
 
 class WorkspaceMissing(ConfigurationError):

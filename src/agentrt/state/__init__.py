@@ -4,7 +4,7 @@ The state has two halves. A rewind resets the `Branch`: the view of the model an
 the `Ledger`: usage, received messages and permanent decisions.
 """
 
-from .batches import EVERYTHING, beginnable
+from .batches import ANY_FILE, EVERYTHING, FILE, beginnable
 from .fold import apply, branch, fold
 from .parts import (
     Activation,
@@ -31,8 +31,10 @@ from .status import CHANGES, Change
 from .turns import unread
 
 __all__ = [
+    "ANY_FILE",
     "CHANGES",
     "EVERYTHING",
+    "FILE",
     "Activation",
     "Branch",
     "Calling",

@@ -9,6 +9,14 @@ from .parts import Pending
 EVERYTHING = "*"
 """The resource key that all calls share."""
 
+FILE = "file:"
+"""The beginning of the resource key of a file."""
+
+ANY_FILE = "file:*"
+"""The resource key of a call that may touch any file, such as a command. It is shared with each file, but not with
+other calls of this kind.
+"""
+
 
 def beginnable(pending: Sequence[Pending], side_by_side: int) -> tuple[Pending, ...]:
     """Return the actions that may begin now: not begun yet, here or elsewhere, and without a resource in common with an
@@ -32,8 +40,17 @@ def _in_order(pending: Sequence[Pending]) -> tuple[Pending, ...]:
         touches = p.action.resources
         if EVERYTHING in taken:
             break
-        free = place == 0 if EVERYTHING in touches else taken.isdisjoint(touches)
+        free = place == 0 if EVERYTHING in touches else not _share(taken, touches)
         if p.command is None and not p.awaited and free:
             found.append(p)
         taken.update(touches)
     return tuple(found)
+
+
+def _share(taken: set[str], touches: Sequence[str]) -> bool:
+    one, other = taken - {ANY_FILE}, {key for key in touches if key != ANY_FILE}
+    return (
+        not one.isdisjoint(other)
+        or (ANY_FILE in taken and any(key.startswith(FILE) for key in other))
+        or (ANY_FILE in touches and any(key.startswith(FILE) for key in one))
+    )

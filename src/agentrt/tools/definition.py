@@ -15,7 +15,7 @@ from msgspec import Meta
 from ..cancelling import Exited
 from ..context.own_ratings import rated
 from ..context.replies import DO_NOT_FIT, BadCall
-from ..decisions import EVERYTHING
+from ..decisions import EVERYTHING, FILE
 from ..errors import ConfigurationError, ToolMissing
 from ..protocols import Observation, ToolContext, ToolExecutor
 from ..specs import OnCrash, Tool, ToolAnnotations, ToolDefinition, Workspace
@@ -341,4 +341,4 @@ def _told(error: BaseException) -> str:
 
 def file_key(path: str, workspace: Workspace) -> str:
     """Return the resource key of a file."""
-    return f"file:{normpath(Path(workspace.path, path))}"
+    return f"{FILE}{normpath(Path(workspace.path, path))}"

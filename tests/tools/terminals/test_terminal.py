@@ -678,8 +678,8 @@ def test_arguments_that_do_not_fit_are_refused(arguments: bytes) -> None:
 @pytest.mark.pure
 def test_calls_of_a_session_wait_for_each_other() -> None:
     tools = Tools([Tool("terminal")], {"terminal": terminal_tool}, LocalWorkspace("/w"))
-    assert tools.resources("terminal", msgspec.Raw(b'{"command":"ls"}')) == ("terminal:main",)
-    assert tools.resources("terminal", msgspec.Raw(b'{"command":"ls","session":"b"}')) == ("terminal:b",)
+    assert tools.resources("terminal", msgspec.Raw(b'{"command":"ls"}')) == ("terminal:main", "file:*")
+    assert tools.resources("terminal", msgspec.Raw(b'{"command":"ls","session":"b"}')) == ("terminal:b", "file:*")
     assert terminal_tool.definition.holds_resource
 
 

@@ -10,6 +10,7 @@ import anyio
 import msgspec
 from msgspec import Meta
 
+from ...decisions import ANY_FILE
 from ...errors import ConfigurationError, ToolError
 from ...protocols import Observation, ToolContext
 from ...sandboxes.place import Place, place_of
@@ -243,7 +244,7 @@ def _footer(
 
 
 def _touches(action: TerminalAction, workspace: Workspace) -> tuple[str, ...]:
-    return (f"terminal:{action.session or MAIN}",)
+    return (f"terminal:{action.session or MAIN}", ANY_FILE)
 
 
 def _runs(action: TerminalAction, workspace: Workspace) -> Effects:
