@@ -239,7 +239,7 @@ async def test_secrets_are_in_no_summary(tmp_path: Path) -> None:
             (made,) = condensations([event async for event in conversation.events()])
     assert "the key is <secret-hidden>" in made.summary
     assert made.facts is not None
-    assert "hunter2" not in str(made)
+    assert "hunter2" not in repr(made)
 
 
 async def test_nobody_condenses_where_that_is_off(tmp_path: Path) -> None:

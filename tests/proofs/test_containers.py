@@ -248,7 +248,7 @@ async def test_a_persons_interrupt_stops_the_container_work_of_a_conversation(
     assert sum(isinstance(event, InterruptEvent) for event in events) == 5
     cut = [event for event in events if isinstance(event, AgentErrorEvent)]
     assert [("[ended with SIGINT" in repr(event)) for event in cut] == [True] * 5
-    assert IMAGE in str(events[0]), "the log says where commands ran"
+    assert IMAGE in repr(events[0]), "the log says where commands ran"
 
 
 async def test_killing_the_process_ends_its_container(workspace: DockerWorkspace, tmp_path: Path) -> None:
@@ -376,7 +376,7 @@ async def test_the_command_line_works_in_one(workspace: DockerWorkspace, tmp_pat
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert (Path(workspace.path) / "made").read_text() == "made\n"
     (log,) = (tmp_path / "store" / "conversations").iterdir()
-    assert IMAGE in str(read_conversation(log)[0])
+    assert IMAGE in repr(read_conversation(log)[0])
 
 
 async def test_a_server_gives_each_conversation_a_container_of_its_own(
