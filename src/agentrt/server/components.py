@@ -195,6 +195,7 @@ def _schematic(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     return msgspec.defstruct(
         kind.__name__,
         same,
+        rename={field.name: field.encode_name for field in fields},
         kw_only=True,
         omit_defaults=config.omit_defaults,
         tag_field=config.tag_field,
