@@ -2613,7 +2613,7 @@ export interface components {
             max_steps?: number;
             /** @default null */
             max_tokens?: number | null;
-            /** @default 1 */
+            /** @default 4 */
             tool_concurrency?: number;
         };
         Live: {
@@ -2628,6 +2628,8 @@ export interface components {
              * @enum {unknown}
              */
             api?: "auto" | "chat" | "responses";
+            /** @default null */
+            api_key?: string | null;
             /** @default null */
             api_key_env?: string | null;
             /** @default null */
