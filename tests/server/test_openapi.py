@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import msgspec
@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentrt import codec
+from agentrt.events import KnownEvent
 from agentrt.server.endpoints import ENDPOINTS
 from agentrt.server.openapi import document
 from agentrt.testing import ScriptedLLM, finish
@@ -188,6 +189,14 @@ def test_every_event_is_as_it_is_described(event: Any) -> None:
     if type(event).__name__ in ("UnknownEvent", "CondensationSummaryEvent"):
         return  # of a later version; never stored
     validator("Event").validate(msgspec.json.decode(codec.encode(replace(event, seq=7))))
+
+
+@pytest.mark.parametrize("kind", get_args(KnownEvent), ids=lambda kind: kind.__name__)
+def test_the_members_of_an_event_are_those_that_the_log_has(kind: type[msgspec.Struct]) -> None:
+    assert set(DOCUMENT["components"]["schemas"][kind.__name__]["properties"]) == {
+        "type",
+        *kind.__struct_encode_fields__,
+    }
 
 
 @pytest.mark.real
