@@ -53,6 +53,9 @@ def test_a_rule_is_written_with_or_without_its_tool(written: str, rule: Permissi
         ),
         ("", "'' has no pattern"),
         ("terminal:", "'terminal:' has no pattern"),
+        ("!!", "'!!' has no pattern"),
+        ("terminal:;;*", "'terminal:;;*' has no pattern"),
+        ("web_serch", "did you mean 'web_search'? For a command write 'terminal:web_serch'"),
     ],
 )
 def test_what_would_hold_for_nothing_is_refused(written: str, said: str) -> None:

@@ -313,7 +313,9 @@ def _read() -> str:
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
-        raise click.UsageError(f"the task on standard input is not text: {error}") from error
+        raise click.UsageError(
+            f"the task on standard input is not text in UTF-8 (byte {error.start + 1}): convert it first, as with iconv"
+        ) from error
 
 
 def _drive(begin: Callable[[Console], Awaitable[int]], as_json: bool) -> None:

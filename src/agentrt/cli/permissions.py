@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from ..specs import PermissionRule
@@ -14,6 +15,7 @@ SHELL = next(name for name, kind in BUILT_IN.items() if kind.shell)
 """The tool that a pattern without a tool applies to."""
 
 _TOOL = re.compile(r"[\w*?-]+")
+_SAYS_SOMETHING = re.compile(r"\w|^[*?]+$")
 _LITERAL = re.compile(r"\[([*?[])\]")
 
 
@@ -39,8 +41,12 @@ def rule_from(verdict: Verdict, written: str, own: Sequence[ToolType] = (), *, s
     tool, colon, pattern = written.partition(":")
     if not colon or not _TOOL.fullmatch(tool):
         pattern, tool = written, SHELL
-    if not pattern:
+    if not pattern or not _SAYS_SOMETHING.search(pattern):
         raise ValueError(f"{written!r} has no pattern: write one such as 'git push*' or 'terminal:git push*'")
+    if not colon and (near := get_close_matches(written, names, n=1, cutoff=0.8)):
+        raise ValueError(
+            f"there is no tool {written!r}: did you mean {near[0]!r}? For a command write '{SHELL}:{written}'"
+        )
     if not servers and not any(fnmatchcase(known, tool) for known in names):
         raise ValueError(
             f"there is no tool {tool!r} (there are {', '.join(names)}): for a command write 'terminal:{written}'"
