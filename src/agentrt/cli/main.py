@@ -30,6 +30,7 @@ from .context import context
 from .diff import diff
 from .finding import Found, find, place, reopened
 from .forms import Fill, decline, fill_in
+from .help import Commands
 from .keys import keys
 from .labels import rename, tag
 from .lineage import delete, fork
@@ -83,7 +84,7 @@ def main(words: Sequence[str] | None = None) -> None:
         sys.exit(2)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="agentrt")
 def commands() -> None:
     """Run software agents, with every event on disk before you see it.

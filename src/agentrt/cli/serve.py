@@ -21,6 +21,7 @@ from ..runtime import Runtime
 from ..specs import Durability
 from ..specs.quota import Quota
 from ..storage import default_store, open_storage
+from .help import Command
 from .options import agent_of, agent_options, check_price, store_option
 from .own_tools import offered_tools, own_tools, tools_option
 from .places import container_of, container_options
@@ -47,7 +48,7 @@ workspaces_option = click.option(
 )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--host",
     default="127.0.0.1",

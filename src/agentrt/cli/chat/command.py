@@ -27,6 +27,7 @@ from ...specs import LLM, Agent, DockerWorkspace, LocalWorkspace
 from ...tools import ToolType
 from ..consenting import offer_consent
 from ..finding import Found, find, newest_in
+from ..help import Command
 from ..options import (
     DEFAULT_MODEL,
     Beginning,
@@ -54,7 +55,7 @@ _OF_A_NEW_ONE = frozenset({"image", "network", "preset", "flow", "hooks", "plugi
 """Options for a new conversation, which do not change an existing one."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("conversation", required=False)
 @click.option("--continue", "-c", "newest", is_flag=True, help="Continue the newest conversation of this workspace.")
 @workspace_option
