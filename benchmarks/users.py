@@ -21,6 +21,7 @@ CALLS = 30
 WARM = 5
 """Calls that are not measured."""
 OPENED = 50
+COMMAND = "echo {}"
 STEPS, DELAY = 10, 0.2
 """Of each of many conversations; the seconds of a call of the model."""
 
@@ -45,7 +46,7 @@ def call_of(tool: str, workspace: Path, number: int) -> Any:
     from agentrt.testing import call
 
     if tool == "terminal":
-        return call("terminal", command=f"echo {number}")
+        return call("terminal", command=COMMAND.format(number))
     return call("file_editor", command="create", path=f"{workspace}/package0/new{number}.py", file_text="x = 1\n")
 
 
@@ -132,6 +133,28 @@ async def many(directory: Path, count: int, tool: str) -> dict[str, float]:
     return {**took, "lag p99 ms": lag, "MB": megabytes("VmHWM"), "descriptors": most}
 
 
+async def bare(count: int) -> dict[str, float]:
+    """What the same shells and commands cost a program that does nothing else: the least that `many` can take."""
+
+    async def one() -> None:
+        shell = await asyncio.create_subprocess_exec(
+            "bash", "--noprofile", "--norc", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        assert shell.stdin is not None
+        assert shell.stdout is not None
+        for number in range(1, STEPS):
+            await asyncio.sleep(DELAY)
+            shell.stdin.write(f"{COMMAND.format(number)}\n".encode())
+            await shell.stdout.readline()
+        await asyncio.sleep(DELAY)
+        shell.stdin.close()
+        await shell.wait()
+
+    wall, used = time.perf_counter(), cpu()
+    await asyncio.gather(*(one() for _ in range(count)))
+    return {"s": time.perf_counter() - wall, "CPU s": cpu() - used}
+
+
 async def coming_and_going(directory: Path, count: int) -> dict[str, float]:
     """What a process still has of conversations that have come and gone: each with an edit and a command."""
     from agentrt import Conversation, Runtime
@@ -182,6 +205,8 @@ ACTS: dict[str, Callable[[Path], Coroutine[Any, Any, dict[str, float]]]] = {
     "20 x 10 edits": lambda place: many(place, 20, "file_editor"),
     "100 x 10 edits": lambda place: many(place, 100, "file_editor"),
     "100 x 10 commands": lambda place: many(place, 100, "terminal"),
+    "300 x 10 commands": lambda place: many(place, 300, "terminal"),
+    "300 x 10 commands, bare asyncio": lambda place: bare(300),
     "300 x 10 edits": lambda place: many(place, 300, "file_editor"),
     "1,000 x 10 edits": lambda place: many(place, 1_000, "file_editor"),
     "3,000 x 10 edits": lambda place: many(place, 3_000, "file_editor"),
