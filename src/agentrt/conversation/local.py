@@ -41,7 +41,7 @@ from ..decisions.asked import asked, changed, changes_in, signed
 from ..deltas import Delta
 from ..errors import AgentrtError, ConfigurationError
 from ..events import Cursor, Event, MessageEvent, RunRequested, TitleChanged
-from ..host import Guest, Opening
+from ..host import NOTHING, Guest, Opening
 from ..host.beginning import pinned
 from ..host.kept import kept_files
 from ..ids import new_id
@@ -132,7 +132,9 @@ class LocalEnd:
         if self._owns_runtime:
             await self._runtime.__aenter__()
         try:
-            name, opening = self._name or new_id(), Opening(tuple(self._tools), self._kept)
+            brings = self._tools or self._kept is not None
+            name = self._name or new_id()
+            opening = Opening(tuple(self._tools), self._kept) if brings else NOTHING
             guest = self._entered = self._runtime.hosts.join(name, opening)
             if self._agent is not None:
                 await guest.enter(partial(self._create, name), new=True)

@@ -26,7 +26,6 @@ When the task is done, answer with one JSON value that fits this schema, and not
 _AGAIN = """\
 That is no such value: {why}
 Answer with one JSON value that fits the schema, and nothing else."""
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _BEGIN = re.compile(r"[\[{]")
 
 
@@ -72,7 +71,8 @@ def value_in(answer: str, read: Reader) -> Any:
 
 
 def _candidates(answer: str) -> list[str]:
-    found = [answer.strip(), *_FENCED.findall(answer)]
+    fenced = answer.split("```")[1::2]
+    found = [answer.strip(), *(text.strip().removeprefix("json") for text in fenced)]
     if (begin := _BEGIN.search(answer)) is not None:
         try:
             _, end = json.JSONDecoder().raw_decode(answer, begin.start())

@@ -23,8 +23,8 @@ def mode_of(status: os.stat_result) -> str:
     return PROGRAM if status.st_mode & stat.S_IXUSR else FILE
 
 
-_ENTRY = re.compile(rb"([0-7]+ ([^\0]+)\0.{20})", re.DOTALL)
-"""A tree's entry: its mode, its name and its id; the groups are all of it, and its name."""
+_ENTRY = re.compile(rb"([0-7]{5,6} ([^\0]{1,255})\0.{20})", re.DOTALL)
+"""A tree's entry: its mode, its name, of NAME_MAX bytes at most, and its id; the groups are all of it, and its name."""
 
 RECENT = 64 << 10
 """Bytes of the trees that were made last and are kept in memory, where the next change begins."""
