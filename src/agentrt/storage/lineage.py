@@ -39,9 +39,12 @@ def _shares(directory: Path, name: str) -> bool:
     child = directory.parent / name
     try:
         with (child / EVENTS).open("rb") as file:
-            shared = origin(file.readline())
+            first = file.readline()
     except FileNotFoundError:
         return child.exists()
+    if not first.endswith(b"\n"):
+        return True  # its first batch is being written, or a crash has cut it
+    shared = origin(first)
     return shared is not None and shared[0] == directory.name
 
 
