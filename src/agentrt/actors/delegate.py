@@ -154,9 +154,7 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
                     await group.log.append(*events)
             elif events := relayed_up(above, child_id, state):
                 await self._log.append(*events)
-            if (
-                self._log.state is above and group.feed.state is state
-            ):  # nothing was to be told, or it was told too late
+            if self._log.state is above and group.feed.state is state:  # nothing to tell, or it came too late
                 await self._change(group, state, above)
         return state
 

@@ -208,7 +208,7 @@ class Story:
         return [*lines[:head], f"… {len(lines) - most:,} more lines", *lines[-(most - head) :]]
 
 
-def told(event: Event) -> str:
+def event_text(event: Event) -> str:
     """Return the lines of one event, told alone."""
     story = Story()
     lines = list(story.tell(event))

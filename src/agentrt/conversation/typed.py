@@ -40,16 +40,16 @@ async def prompt_for(conversation: Conversation, message: str | Iterable[Content
         answer_of(await conversation.run())
         return await conversation.output(kind)
     await conversation.send_message((*asked, TextContent(_ASKED.format(schema=msgspec.json.encode(schema).decode()))))
-    for _ in range(ATTEMPTS - 1):
+    attempt = 1
+    while True:
+        state = await conversation.run()
         try:
-            return value_in(answer_of(await conversation.run()), read)
+            return value_in(answer_of(state), read)
         except msgspec.ValidationError as error:
+            if attempt == ATTEMPTS:
+                raise NoAnswer(state.status, f"no answer fits the type: {error}") from error
+            attempt += 1
             await conversation.send_message(_AGAIN.format(why=error))
-    state = await conversation.run()
-    try:
-        return value_in(answer_of(state), read)
-    except msgspec.ValidationError as error:
-        raise NoAnswer(state.status, f"no answer fits the type: {error}") from error
 
 
 def value_in(answer: str, read: Reader) -> Any:

@@ -100,4 +100,4 @@ class Event(
     def __str__(self) -> str:
         """Return what `agentrt show` prints of it; for an event of which it prints nothing, its number and type."""
         # by name, because only people read this: the words are those of the command line, in the uppermost layer
-        return str(import_module("agentrt.cli.story").told(self))
+        return str(import_module("agentrt.cli.story").event_text(self))

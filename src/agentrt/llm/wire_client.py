@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 class _Model:
     """The facts that were looked up about one `LLM`."""
 
-    __slots__ = ("base", "entry", "keys", "known", "llm", "name", "official", "provider", "variables")
+    __slots__ = ("base", "entry", "keys", "known", "llm", "name", "named", "official", "provider", "variables")
 
     def __init__(self, llm: LLM, provider: Provider, catalogue: Catalogue, environment: Mapping[str, str]) -> None:
         prefix, self.name = catalogue.named(llm.model)
@@ -64,7 +64,8 @@ class _Model:
         if provider.speaks == "anthropic":
             base = base.removesuffix("/v1/messages").removesuffix("/v1")
         self.base = base if base.endswith(provider.suffix) else base + provider.suffix
-        self.keys = (llm.api_key_env,) if llm.api_key_env is not None else provider.keys
+        self.named = llm.api_key or llm.api_key_env
+        self.keys = provider.keys if self.named is None else (self.named,)
         self.variables = environment
 
     @property
@@ -205,9 +206,8 @@ class WireClient:
         return found
 
     def _check(self, model: _Model) -> None:
-        named = model.llm.api_key or model.llm.api_key_env
-        if model.key is None and (named is not None or (model.official and model.provider.needs_key)):
-            raise MissingKey(model.llm.model, (named,) if named is not None else model.keys[:1])
+        if model.key is None and (model.named is not None or (model.official and model.provider.needs_key)):
+            raise MissingKey(model.llm.model, model.keys[:1])
 
 
 def _format(model: _Model) -> Format:

@@ -208,8 +208,8 @@ class Session:
         await self._begin(shell, given, context)
 
     async def _begin(self, shell: Shell, given: Given, context: ToolContext) -> None:
-        first, _, more = given.command.strip().partition("\n")
-        self._command, self._limit = context.masked(first[:NAMED] + ("..." if more or len(first) > NAMED else "")), ""
+        first, _, more = context.masked(given.command).strip().partition("\n")  # a cut could split a secret
+        self._command, self._limit = first[:NAMED] + ("..." if more or len(first) > NAMED else ""), ""
         variables = await context.secrets(given.command)
         self.screen = Screen(context.masking()) if given.screen else None
         self._printed = Printed(context.masking())
