@@ -736,3 +736,16 @@ async def test_a_command_may_be_ended_at_its_time_limit(context: FakeContext) ->
 def test_a_wrong_way_to_end_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="expected 'leave' or 'kill'"):
         Terminal({"on_timeout": "stop"})
+
+
+async def test_no_half_of_a_secret_is_in_the_name_of_a_command(tmp_path: Path) -> None:
+    secret = "canary-0123456789-canary"
+    context = FakeContext(tmp_path, registry=SecretRegistry({"TOKEN": secret}))
+    terminal = Terminal({})
+    try:
+        await terminal(TerminalAction(f"sleep 324 # {'x' * 40} {secret}", timeout=SHORT), context)
+        with pytest.raises(ToolError, match="is still running here") as refused:
+            await terminal(TerminalAction("echo two"), context)
+    finally:
+        await terminal.aclose()
+    assert "canary" not in str(refused.value)
