@@ -7,6 +7,7 @@ calls       calls of the project's own functions, in the thread of the event loo
 callbacks   of the event loop
 hops        calls that wait for another thread
 processes   that are started
+looks       at the environment of a process
 syncs       of files
 bytes       that the log gets
 """
@@ -20,7 +21,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -43,6 +44,7 @@ SYNCED = "synced"
 """The point of `Probe` behind each sync of a file."""
 PLACE = "/tmp"
 """Where the files are: the log names them, so the length of their paths counts."""
+COUNTED = ("calls", "callbacks", "hops", "processes", "looks", "syncs")
 FILES = 600
 """In the workspace: more than are looked at one by one."""
 USUAL = "from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool"
@@ -53,7 +55,7 @@ class Counting:
 
     def __init__(self, log: Path) -> None:
         self._log = log
-        self._counted: Counter[str] = Counter(dict.fromkeys(("calls", "callbacks", "hops", "processes", "syncs"), 0))
+        self._counted: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
         self._on = False
         sys.addaudithook(self._audit)
 
@@ -88,9 +90,11 @@ class Counting:
         elif code.co_name == "_report_result":  # by anyio, once a thread has done what it was given
             self._counted["hops"] += 1
 
-    def _audit(self, event: str, arguments: object) -> None:
+    def _audit(self, event: str, arguments: tuple[object, ...]) -> None:
         if self._on and event in ("subprocess.Popen", "os.posix_spawn", "os.fork"):
             self._counted["processes"] += 1
+        elif self._on and event == "open" and str(arguments[0]).endswith("/environ"):
+            self._counted["looks"] += 1
 
 
 class Marks(ScriptedLLM):
@@ -150,6 +154,23 @@ async def openings(place: Path) -> dict[str, int]:
     return usual(marks)
 
 
+async def leavings(place: Path) -> dict[str, int]:
+    """What it costs to leave a conversation whose shell waits for a command."""
+    counting, marks = Counting(place / "store"), list[dict[str, int]]()
+    where, model = workspace(place), ScriptedLLM([call("terminal", command="echo 1"), finish("done")] * (WARM + 5))
+    async with Runtime(place / "store", client=model, probe=counting.passed) as runtime:
+        for _ in range(WARM + 5):
+            with ExitStack() as leaving:
+                async with Conversation(agent_with(Limits()), where, runtime=runtime) as conversation:
+                    await conversation.send_message("Begin.")
+                    await conversation.run()
+                    before = counting.so_far()
+                    leaving.enter_context(counting.on())
+            after = counting.so_far()
+            marks.append({key: after[key] - before[key] for key in after})
+    return {key: median_low(mark[key] for mark in marks[WARM:]) for key in sorted(marks[-1])}
+
+
 def agent_with(limits: Limits) -> Agent:
     """An agent as users have them."""
     tools = (Tool("terminal"), Tool("file_editor"), Tool("task_tracker"))
@@ -181,6 +202,7 @@ def main() -> None:
         "a step with a command": lambda place: steps(place, commanding),
         "a step with an edit": lambda place: steps(place, editing),
         "opening a conversation": openings,
+        "leaving a conversation with a shell": leavings,
     }
     for name, cost in costs.items():
         with tempfile.TemporaryDirectory(dir=PLACE) as place:

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agentrt.sandboxes.processes import CONVERSATION, children, end, listening, started_by
+from agentrt.sandboxes.processes import CONVERSATION, children, end, is_alone, listening, started_by
 from agentrt.scratch import RUNTIME
 
 from .living import lives, until
@@ -141,6 +141,26 @@ async def test_leaves_what_it_is_told_to(tmp_path: Path) -> None:
 @pytest.mark.simulated
 async def test_no_children_of_a_process_that_is_not_there() -> None:
     assert children(2**22 + 1) == frozenset()
+
+
+async def test_a_process_is_alone_when_it_is_stopped_and_has_no_child(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+    with shell("echo $$ > own; read < gate; sleep 300 & echo $! > child; read < gate", tmp_path) as pid:
+        await told(tmp_path / "own")
+        assert await is_alone(pid)
+        assert psutil.Process(pid).status() == psutil.STATUS_STOPPED
+        os.kill(pid, signal.SIGCONT)
+        (tmp_path / "gate").write_text("\n")
+        await told(tmp_path / "child")
+        assert not await is_alone(pid)
+
+
+async def test_a_process_that_has_ended_is_not_alone() -> None:
+    """What it had started has another parent by then."""
+    with subprocess.Popen(["true"]) as process:
+        await until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)
+        assert not await is_alone(process.pid)
+    assert not await is_alone(process.pid)
 
 
 async def test_leaves_what_has_the_mark_of_an_earlier_command(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from .console import COLUMNS, PATIENCE, ROWS, Heard
 from .environment import Masked, environment, secret_variables
 from .installed import installed, is_installed
 from .lending import Loan, MemoryLoan
-from .processes import CONVERSATION, children, descendants, end, ignores, started_by
+from .processes import CONVERSATION, children, descendants, end, ignores, is_alone, started_by
 from .starting import opened
 
 _ON_TERMINAL = 'exec $heeding "$2" --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
@@ -201,15 +201,18 @@ class LocalConsole:
 
     async def close(self) -> None:
         """End bash and all that it started."""
-        mark, below = f"AGENTRT_SHELL={self._token}", list[psutil.Process]()
+        mark, below, alone = f"AGENTRT_SHELL={self._token}", list[psutil.Process](), False
         if self._process is not None and self._process.returncode is None:
             # while bash is there, which adopts them
-            below = await anyio.to_thread.run_sync(started_by, self._process.pid, mark, 0.0)
+            alone = _CAN_ADOPT and await is_alone(self._process.pid)
+            if not alone:
+                below = await anyio.to_thread.run_sync(started_by, self._process.pid, mark, 0.0)
             with contextlib.suppress(ProcessLookupError):  # bash has just ended
                 self._process.kill()  # before hanging up: a bash that ends by itself is reaped by whoever looks first
         self._hang_up()
         if self._process is not None:
-            await end(self._process.pid, mark, 0.0, also=below)
+            if not alone:
+                await end(self._process.pid, mark, 0.0, also=below)
             await self._process.wait()
         if self._scratch is not None:
             await anyio.to_thread.run_sync(runtime_directory.remove, self._scratch)

@@ -33,7 +33,7 @@ _ESCALATION = ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, 0.5), (signal.SIGK
 """KILL twice: the second is for processes that were started in between."""
 
 _LOOKS = 100
-"""Maximum number of looks, a millisecond apart, at a process that shows no environment (proc(5))."""
+"""Maximum number of looks, a millisecond apart, at a process that shows no environment (proc(5)), or is to stop."""
 
 _SETTLED = 3
 """Number of looks that find arguments but no environment, after which it is taken to be empty: the kernel sets the
@@ -74,6 +74,24 @@ def descendants(pid: int, most: int) -> int:
         found += len(below)
         todo.extend(below)
     return min(found, most)
+
+
+async def is_alone(pid: int) -> bool:
+    """Stop a process, and return whether it has no children then. If it adopts orphans, nothing that it has started is
+    left, and nothing more can begin: no other process need be looked at. False if it does not stop, or has ended.
+    """
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGSTOP)
+        for _ in range(_LOOKS):
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                state = file.read().rpartition(b")")[2].split()[0]
+            if state in b"tT":
+                with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:  # not every kernel has it
+                    return not file.read()
+            if state in b"ZX":
+                break
+            await anyio.sleep(0.001)
+    return False
 
 
 def started_by(shell: int, mark: str, since: float, earlier: frozenset[int] = frozenset()) -> list[psutil.Process]:
