@@ -98,10 +98,10 @@ print(*sorted(sys.modules))
 
 KNOW_TOOLS = (
     *("tools/", "cli/demo.py", "specs/agent.py", "specs/built_in_agents.py", "specs/presets.py"),
-    *("server/endpoints/controls.py", "upcasters.py"),
+    *("server/endpoints/controls.py", "upcasters.py", "compat/"),
 )
 """What may name a built-in tool: the tools, the demonstration, the default of an agent and the agents that there are
-always, an example, and old logs."""
+always, an example, old logs, and the names of another SDK."""
 
 
 def test_nothing_knows_a_tool_by_its_name() -> None:

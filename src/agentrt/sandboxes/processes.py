@@ -83,11 +83,9 @@ async def is_alone(pid: int) -> bool:
     with contextlib.suppress(OSError):
         os.kill(pid, signal.SIGSTOP)
         for _ in range(_LOOKS):
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                state = file.read().rpartition(b")")[2].split()[0]
+            state = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0]
             if state in b"tT":
-                with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:  # not every kernel has it
-                    return not file.read()
+                return not _read(f"/proc/{pid}/task/{pid}/children")  # not every kernel has it
             if state in b"ZX":
                 break
             await anyio.sleep(0.001)

@@ -1,0 +1,3 @@
+"""Modules with the interfaces of other SDKs, for programs that were written for them."""
+
+__all__ = ["openhands"]

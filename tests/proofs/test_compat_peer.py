@@ -1,0 +1,178 @@
+"""The programs of tests/compat run on the OpenHands SDK itself, with only the imports changed.
+
+`OPENHANDS_PYTHON` is the command of a Python that has it; with `chroot DIRECTORY PYTHON` it is in another root.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import pytest
+
+from agentrt.context.replies import ModelReply
+from agentrt.testing import ScriptedProvider, call, finish, say
+from tests.compat.test_openhands import PROGRAMS
+
+PYTHON = shlex.split(os.environ.get("OPENHANDS_PYTHON", ""))
+ROOT = Path(PYTHON[1] if PYTHON[:1] == ["chroot"] else "/")
+SECONDS = 180
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not PYTHON, reason="OPENHANDS_PYTHON does not name a Python that has the OpenHands SDK"),
+]
+
+MODULES = {
+    "openhands.sdk.conversation.state": ("ConversationExecutionStatus", "ConversationState"),
+    "openhands.sdk.conversation": ("BaseConversation",),
+    "openhands.sdk.security.confirmation_policy": ("AlwaysConfirm", "NeverConfirm"),
+    "openhands.sdk.context": ("KeywordTrigger", "Skill"),
+    "openhands.sdk.tool": ("ToolExecutor", "ToolDefinition", "Tool", "Action", "Observation", "register_tool"),
+    "openhands.tools.file_editor": ("FileEditorTool",),
+    "openhands.tools.task_tracker": ("TaskTrackerTool",),
+    "openhands.tools.terminal": ("TerminalAction", "TerminalExecutor", "TerminalTool"),
+    "openhands.tools.delegate": ("DelegateTool", "DelegationVisualizer"),
+    "openhands.sdk.subagent": ("register_agent",),
+    "openhands.tools.preset.default": ("get_default_agent", "get_default_tools"),
+    "pydantic": ("Field", "SecretStr"),
+}
+"""Where the names of a program are; all others are in `openhands.sdk`."""
+HOME = {name: module for module, names in MODULES.items() for name in names}
+IMPORT = re.compile(r"from agentrt\.compat\.openhands import (\([^)]*\)|.*)\n")
+
+
+def for_peer(program: str) -> str:
+    """A program with the peer's imports."""
+
+    def imports(match: re.Match[str]) -> str:
+        names = [name.strip() for name in match[1].strip("()").split(",") if name.strip()]
+        return "".join(f"from {HOME.get(name, 'openhands.sdk')} import {name}\n" for name in names)
+
+    return IMPORT.sub(imports, program)
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """A workspace that the peer sees."""
+    with tempfile.TemporaryDirectory(dir=ROOT / "tmp") as place:
+        yield Path(place)
+
+
+async def ran(name: str, directory: Path, script: Any) -> str:
+    """Run a program on the peer, and return what it prints."""
+    inside = Path("/", directory.relative_to(ROOT))
+    (directory / ".program.py").write_text(for_peer((PROGRAMS / f"{name}.py").read_text()))
+    (directory / ".sums.py").write_text(SUMS)
+    async with ScriptedProvider(script) as provider:
+        environment = {
+            "LLM_MODEL": "openai/scripted",
+            "LLM_API_KEY": "a-key-of-the-program",
+            "LLM_BASE_URL": provider.base_url,
+            "MCP_PYTHON": PYTHON[-1],
+            "MCP_SERVER": str(inside / ".sums.py"),
+            "HOME": str(inside),
+            "PATH": os.defpath,
+            "OPENHANDS_SUPPRESS_BANNER": "1",
+        }
+        code = f"import os; os.chdir({str(inside)!r}); exec(compile(open('.program.py').read(), 'program', 'exec'))"
+        done = await anyio.to_thread.run_sync(
+            lambda: subprocess.run(
+                [*PYTHON, "-c", code], env=environment, capture_output=True, text=True, timeout=SECONDS
+            )
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+SUMS = """
+from fastmcp import FastMCP
+server = FastMCP("sums")
+@server.tool()
+def add(one: int, other: int) -> int:
+    return one + other
+@server.tool()
+def forget() -> str:
+    return "forgotten"
+server.run(show_banner=False)
+"""
+
+
+def files(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir() if not path.name.startswith("."))
+
+
+async def test_hello(directory: Path) -> None:
+    script = [call("terminal", command="echo one > FACTS.txt; ls"), finish("There are facts.")]
+    printed = await ran("hello", directory, script)
+    assert printed.splitlines()[-1] == "All done! finished"
+    assert (directory / "FACTS.txt").read_text() == "one\n"
+
+
+async def test_a_tool_of_the_program(directory: Path) -> None:
+    (directory / "a.py").write_text("class A:\n    pass\n")
+    script = [
+        call("count", word="class"),
+        call("terminal", command="echo 1 > COUNT.txt"),
+        finish("One."),
+        call("terminal", command="rm COUNT.txt"),
+        finish("It is gone."),
+    ]
+    printed = await ran("tools", directory, script)
+    assert "1 lines: ./a.py:1:class A:" in printed
+    assert printed.splitlines()[-1].startswith("cost ")
+    assert files(directory) == ["a.py"]
+
+
+async def test_skills(directory: Path) -> None:
+    printed = await ran("skills", directory, [say("I know. yay!"), say("I praise you. yay!")])
+    assert printed.splitlines()[-1] == "turns 4"
+
+
+async def test_confirming(directory: Path) -> None:
+    script = [
+        call("terminal", command="touch one"),
+        call("terminal", command="touch two"),
+        finish("One of them."),
+        call("terminal", command="touch three"),
+        finish("And the third."),
+    ]
+    printed = await ran("confirming", directory, script)
+    assert printed.splitlines()[-1] == "done finished"
+    assert files(directory) == ["one", "three"]
+
+
+async def test_mcp(directory: Path) -> None:
+    printed = await ran("mcp_servers", directory, [call("add", one=20, other=22), finish("42.")])
+    assert printed.splitlines()[-1] == "done finished"
+
+
+async def test_delegating(directory: Path) -> None:
+    def script(request: dict[str, Any]) -> ModelReply:
+        messages = request["messages"]
+        if "Think of lodging only." in str(messages[0]):
+            return finish("A boat on the canal.")
+        answered = sum(message["role"] == "tool" for message in messages)
+        if answered == 0:
+            return call("delegate", command="spawn", ids=["lodging"], agent_types=["lodging_planner"])
+        if answered == 1:
+            return call("delegate", command="delegate", tasks={"lodging": "Find a place for two nights."})
+        return finish(f"Stay here: {'boat' in str(messages[-1])}")
+
+    printed = await ran("delegating", directory, script)
+    assert "Stay here: True" in printed
+    assert printed.splitlines()[-1].startswith("cost ")
+
+
+def test_each_program_is_run_here() -> None:
+    programs = {path.stem for path in PROGRAMS.glob("*.py")} - {"sums"}
+    assert programs == {"hello", "tools", "skills", "confirming", "mcp_servers", "delegating"}
+    assert shutil.which(PYTHON[0]) is not None
