@@ -116,19 +116,21 @@ def console(session: nox.Session) -> None:
     session.run("python", "-c", DESCRIBE, f"{WEB}/openapi.json")
     before = _generated()
     _npm(session, "run", "types")
-    _npm(session, "run", "build", "--workspace", "client")
-    if changed := [str(path) for path, text in _generated().items() if before.get(path) != text]:
-        session.error(f"not what the server describes and the sources say, but now: commit {', '.join(changed)}")
+    _npm(session, "run", "build")
+    after = _generated()
+    if changed := sorted(str(path) for path in before.keys() | after.keys() if before.get(path) != after.get(path)):
+        session.error(f"made of the server's description and the sources: commit {', '.join(changed)}")
     _npm(session, "run", "check")
     _npm(session, "test")
-    _npm(session, "run", "build")
 
 
-def _generated() -> dict[Path, str]:
-    """What is committed though it is made: types from the server's description, and the client for `npm install`."""
+def _generated() -> dict[Path, bytes]:
+    """What is committed though it is made: types from the server's description, the client for `npm install`, and the
+    console, so that an installation needs no Node.
+    """
     client = Path(WEB, "client")
-    paths = [client / "src" / "schema.d.ts", client / "src" / "scopes.ts", *(client / "lib").glob("*")]
-    return {path: path.read_text() for path in paths}
+    built = [path for folder in (client / "lib", Path(WEB, "dist")) for path in folder.rglob("*") if path.is_file()]
+    return {path: path.read_bytes() for path in (client / "src" / "schema.d.ts", client / "src" / "scopes.ts", *built)}
 
 
 FOUND = [0, 5]
@@ -215,6 +217,61 @@ def llm(session: nox.Session) -> None:
         *("--find-links", str(wheels), "--only-binary", "llama-cpp-python"),
     )
     session.run("pytest", "-m", "real_model", "tests/real_model", *session.posargs)
+
+
+DEBIANS = {"bookworm": "3.11", "trixie": "3.13"}
+"""Releases of Debian, with the Python that each has."""
+
+ON_BARE_DEBIAN = """
+mount --rbind /proc "$1/proc"; mount --rbind /dev "$1/dev"; mount --rbind /sys "$1/sys"
+exec chroot "$1" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin PIP_CERT=/etc/ssl/certs/ca-certificates.crt sh -exc '
+python3 -m venv /venv
+/venv/bin/pip install -q "$(ls /release/*.whl)[server]"
+cd /tmp && /venv/bin/agentrt demo
+/venv/bin/pip install -q "$(ls /release/*.whl)[test]"
+tar -xzf /release/*.tar.gz && cd agentrt-*
+/venv/bin/pytest -m pure -p no:cacheprovider
+'
+"""
+"""For sh, in a mount namespace of its own: what a release has to do in the root directory `$1`."""
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """A release in dist/: the wheel, the sdist, and the npm package of the client.
+
+    It is tried where nothing else is installed: on Debian with Python 3.11 and with 3.13, where the demo and the pure
+    tests pass, and by uvx and pipx. It needs root, mmdebstrap and a network.
+    """
+    if os.geteuid() or not shutil.which("mmdebstrap"):
+        session.error("a release is tried on a bare Debian: run this as root, with mmdebstrap installed")
+    if _git("status", "--porcelain"):
+        session.error("commit first: a release is made of what is committed")
+    session.install("build", "uv", "pipx")
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build", "--installer", "uv", "--outdir", "dist")
+    _install_console(session)
+    _npm(session, "pack", "--workspace", "client", "--pack-destination", str(Path("dist").absolute()))
+    (wheel,) = Path("dist").glob("*.whl")
+    named = f"agentrt[server] @ {wheel.absolute().as_uri()}"
+    with tempfile.TemporaryDirectory() as place:
+        kept = {"PIPX_HOME": f"{place}/pipx", "UV_CACHE_DIR": f"{place}/uv"}
+        session.run("uvx", "--from", named, "agentrt", "demo", env=kept)
+        session.run("pipx", "run", "--spec", named, "agentrt", "demo", env=kept)
+    for suite, python in DEBIANS.items():
+        session.log(f"Debian {suite}, with Python {python}")
+        with tempfile.TemporaryDirectory() as place:
+            _try_on_debian(session, suite, Path(place, "root"))
+    session.log(f"released: {', '.join(sorted(path.name for path in Path('dist').iterdir()))}")
+
+
+def _try_on_debian(session: nox.Session, suite: str, root: Path) -> None:
+    packages = "python3,python3-venv,ca-certificates"
+    session.run("mmdebstrap", "--quiet", "--variant=minbase", f"--include={packages}", suite, str(root), external=True)
+    for file in ("/etc/ssl/certs/ca-certificates.crt", "/etc/resolv.conf", "/etc/hosts"):
+        shutil.copyfile(file, Path(root, file[1:]))
+    shutil.copytree("dist", root / "release")
+    session.run("unshare", "--mount", "sh", "-ec", ON_BARE_DEBIAN, "sh", str(root), external=True)
 
 
 @nox.session

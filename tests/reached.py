@@ -23,7 +23,7 @@ SECONDS: Final = ROOT / ".ci" / "seconds.json"
 UNKNOWN: Final = 30.0
 """The seconds of a file that no whole run has timed."""
 EVERYWHERE: Final = (
-    *("pyproject.toml", "noxfile.py", "hatch_build.py", ".ci/run", ".ci/packages"),
+    *("pyproject.toml", "noxfile.py", ".ci/run", ".ci/packages"),
     *("tests/conftest.py", "tests/plugins.py", "tests/rings.py", "tests/unsteady.py"),
 )
 """What every test depends on, as far from each as any."""

@@ -261,6 +261,7 @@ async def _check(settings: ServerSettings, root: Path | str) -> None:
 
 async def _serve(app: Starlette, settings: ServerSettings, root: Path | str) -> None:
     from ..sandboxes.container import check_engine
+    from ..server.pages import BUILT, are_built
     from ..server.running import drain, serving
 
     if settings.container is not None:
@@ -274,6 +275,8 @@ async def _serve(app: Starlette, settings: ServerSettings, root: Path | str) -> 
             faulthandler.enable(STANDARD_ERROR)  # if a fault of a library ends the process, it says where
             with _shown(url, app.state.access.address(url), root) as address:
                 click.echo(f"agentrt listens on {address} (conversations in {root}; Ctrl-C stops it)")
+                if not are_built():
+                    click.echo(f"the console is missing from {BUILT}: install agentrt again. REST works", err=True)
                 await anext(signals)
             click.echo(
                 f"stopping: new work is refused, what runs may end its step for {settings.drain:g} s;"

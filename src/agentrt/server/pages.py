@@ -49,8 +49,8 @@ _DOCS = {"Content-Security-Policy": DOCS_POLICY}
 
 _MISSING = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>agentrt</title></head><body>
-<h1>The server runs, and its pages were not built</h1>
-<p>A wheel has them. In a checkout they are built with Node 20 or later:</p>
+<h1>The server runs, but its pages are missing</h1>
+<p>They are part of agentrt: install it again. In a checkout they can be built with Node 20.19 or later:</p>
 <pre>npm --prefix src/agentrt/server/web ci
 npm --prefix src/agentrt/server/web run build</pre>
 <p>Then start the server again. REST works without them: see <a href="openapi.json">openapi.json</a>.</p>
@@ -85,11 +85,16 @@ def routes(directory: Path = BUILT) -> list[BaseRoute]:
     """
     found: dict[str, Callable[[Request], Awaitable[Response]]] = {"/": _not_built, "/docs": _not_built}
     pages = {"/index.html": "/", "/docs/index.html": "/docs"}
-    if (directory / "index.html").is_file():
+    if are_built(directory):
         for file in sorted(path for path in directory.rglob("*") if path.is_file()):
             path = f"/{file.relative_to(directory).as_posix()}"
             found[pages.get(path, path)] = _serving(file, HEADERS | _DOCS if path.startswith("/docs/") else HEADERS)
     return [Route(path, serve, methods=["GET"], include_in_schema=False) for path, serve in found.items()]
+
+
+def are_built(directory: Path = BUILT) -> bool:
+    """Return whether the pages are there."""
+    return (directory / "index.html").is_file()
 
 
 def _serving(file: Path, headers: dict[str, str]) -> Callable[[Request], Awaitable[Response]]:
