@@ -66,7 +66,7 @@ def test_every_operation_is_described() -> None:
             inner = {found["name"] for found in operation["parameters"] if found["in"] == "path"}
             assert inner == set(re.findall(r"\{(\w+)\}", path))
             assert (operation["security"] == []) == ("x-scope" not in operation)
-    assert len(named) == len(set(named)) == len(ENDPOINTS)
+    assert len(named) == len(set(named)) == len(ENDPOINTS) + 1, "and the stream"
 
 
 def test_examples_are_what_they_are_examples_of() -> None:
@@ -148,8 +148,11 @@ def test_streams_are_described_at_their_paths() -> None:
             "toServer": "FrameToServer",
             "fromServer": "FrameFromServer",
         }
-    assert one["get"]["responses"]["200"]["content"].keys() == {"application/json", "text/event-stream"}
-    assert [found["name"] for found in one["get"]["x-event-stream"]["parameters"]] == [
+    assert one["get"]["responses"]["200"]["content"].keys() == {"application/json"}
+    stream = DOCUMENT["paths"]["/conversations/{id}/events/stream"]["get"]
+    assert stream["responses"]["200"]["content"].keys() == {"text/event-stream"}
+    assert [found["name"] for found in stream["parameters"]] == [
+        "id",
         "after",
         "epoch",
         "deltas",
@@ -171,8 +174,7 @@ async def test_what_streams_send_is_as_described(tmp_path: Path) -> None:
                 frames += await socket.receive_json(timeout=10)
         for frame in frames:
             validator("FrameFromServer").validate(frame)
-        headers = {"Accept": "text/event-stream"}
-        async with client.session.get(f"{client.url}/conversations/{name}/events", headers=headers) as answer:
+        async with client.session.get(f"{client.url}/conversations/{name}/events/stream") as answer:
             while kinds != {"event", "live"}:
                 lines = (await answer.content.readuntil(b"\n\n")).decode().splitlines()
                 sent = dict(line.split(": ", 1) for line in lines if line)

@@ -1,12 +1,12 @@
 """The schemas of the OpenAPI document, by name, made from types. Pure.
 
 A field with a default may be left out of a request, but a reply mostly has it. So a type that is used in both has two
-schemas if they differ: `X` for replies, and `XInput` for requests.
+schemas if they differ: `X` for replies, and `XInput` for requests. In a request a text may stand for some structs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import reduce
 from operator import or_
 from typing import Any, get_args
@@ -17,6 +17,7 @@ from ..controls import AnyControl
 from ..deltas import Delta
 from ..events import KnownEvent
 from ..frames import FromServer, Problem, ToServer
+from ..specs.shorthand import SHORT
 from .docstrings import described, structs_of
 from .routing import Endpoint
 
@@ -48,23 +49,55 @@ def components(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     schemas |= bodies | events_sent | {"ServerSentEvent": _union(SENT_EVENTS)}
     incoming = reached(schemas, {*references(tops[: len(taken)]), *bodies, "Control", "FrameToServer"})
     outgoing = reached(schemas, {*references(tops[len(taken) :]), "Event", "FrameFromServer", "ServerSentEvent"})
-    made = split(schemas, incoming, outgoing, whole)
+    made = split(schemas, incoming, outgoing, whole, {_key(kind, schemas) for kind in SHORT} & schemas.keys())
     plain = {name: _plain(name) for name in made}
     return dict(sorted((plain[name], _titled(renamed(schema, plain), plain[name])) for name, schema in made.items()))
 
 
 def split(
-    schemas: Mapping[str, Any], incoming: set[str], outgoing: set[str], whole: Mapping[str, set[str]]
+    schemas: Mapping[str, Any],
+    incoming: set[str],
+    outgoing: set[str],
+    whole: Mapping[str, set[str]],
+    short: Set[str] = frozenset(),
 ) -> dict[str, Any]:
-    """Return the schemas of requests and of replies; `whole` has, by schema, the fields that a reply always has."""
+    """Return the schemas of requests and of replies; `whole` has, by schema, the fields that a reply always has.
+
+    In a request a text may stand for the schemas in `short`.
+    """
     both = incoming & outgoing
     differing = {name for name in both if whole.get(name, set()) - set(schemas[name].get("required", ()))}
+    differing |= {name for name in both if references(schemas[name]) & short}
     while more := {name for name in both - differing if references(schemas[name]) & differing}:
         differing |= more
     inputs = {name: f"{name}Input" for name in differing}
     made = {name: _whole(schemas[name], whole.get(name, set())) for name in outgoing}
     own = incoming - outgoing | differing
-    return made | {inputs.get(name, name): renamed(schemas[name], inputs) for name in own}
+    return made | {inputs.get(name, name): renamed(_with_text(schemas[name], short), inputs) for name in own}
+
+
+def _with_text(node: Any, short: Set[str]) -> Any:
+    """Return a part of a request's schema in which a text may stand for the schemas in `short`."""
+    if isinstance(node, list):
+        return [_with_text(one, short) for one in node]
+    if not isinstance(node, dict):
+        return node
+    options = node.get("anyOf", [node] if "$ref" in node else [])
+    if any(references(option.get("$ref")) & short for option in options):
+        own = {key: node[key] for key in ("$ref", "anyOf", "discriminator") if key in node}
+        rest = {key: value for key, value in node.items() if key not in own}
+        return {**rest, "anyOf": [own, {"type": "string"}]}
+    return {key: _with_text(value, short) for key, value in node.items()}
+
+
+def optional(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without the defaults of its members: generators make a member required that has one."""
+    members = schema.get("properties", {})
+    renamed = {
+        name: {"x-default" if key == "default" else key: value for key, value in member.items()}
+        for name, member in members.items()
+    }
+    return {**schema, "properties": renamed} if members else schema
 
 
 def always(kind: type[msgspec.Struct]) -> set[str]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 import msgspec
 from starlette.datastructures import QueryParams
 
+from ..specs.shorthand import decode_short
 from .problems import refusal
 
 JSON = "application/json"
@@ -29,7 +30,7 @@ COMMAS = "commas"
 def decode_body(data: bytes, type: Any) -> Any:
     """Return the body as a struct. Raises `Refusal` if it is not JSON, `msgspec.ValidationError` if it does not fit."""
     try:
-        body = msgspec.json.decode(data, type=type)
+        body = decode_short(data, type, lambda data: msgspec.json.decode(data, type=type))
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

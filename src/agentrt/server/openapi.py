@@ -12,9 +12,10 @@ from typing import Any, get_args
 import msgspec
 
 from ..controls import AnyControl
-from .components import REFERENCE, body_name, component_of, components, referred
+from .components import REFERENCE, body_name, component_of, components, optional, referred
 from .docstrings import described
 from .negotiation import COMMAS, JSON, as_list
+from .principals import Scope
 from .problems import MEDIA_TYPE
 from .routing import Endpoint
 from .schemas import NAME
@@ -79,7 +80,7 @@ def document(endpoints: Iterable[Endpoint], streams: Iterable[Stream] = STREAMS)
         "tags": [{"name": group, "description": _TAGS.get(group, "")} for group in groups],
         "paths": paths,
         "components": {
-            "schemas": {name: schema for name, schema in schemas.items() if name not in queries},
+            "schemas": {name: optional(schema) for name, schema in schemas.items() if name not in queries},
             "securitySchemes": _SECURITY,
             "responses": {"Problem": _content("What went wrong.", MEDIA_TYPE, referred("Problem"))},
         },
@@ -150,16 +151,24 @@ def _add_stream(path: dict[str, Any], stream: Stream) -> None:
     (_,), schemas = msgspec.json.schema_components([FollowQuery])
     described(schemas, [FollowQuery])
     parameters = [*_parameters(FollowQuery, schemas[FollowQuery.__name__]), *_named(stream.headers)]
-    told: dict[str, Any] = {"description": stream.description, "parameters": parameters}
     if stream.socket:
+        told: dict[str, Any] = {"description": stream.description, "parameters": parameters}
         path["description"] = stream.description
         sides = {"toServer": "FrameToServer", "fromServer": "FrameFromServer"}
         path["x-websocket"] = told | {side: {"type": "array", "items": referred(name)} for side, name in sides.items()}
     else:
-        operation = path["get"]
-        operation["x-event-stream"] = told
-        content = operation["responses"]["200"]["content"]
-        content[sse.MEDIA_TYPE] = {"schema": referred("ServerSentEvent")}
+        sent = _content("The events, until the client leaves.", sse.MEDIA_TYPE, referred("ServerSentEvent"))
+        problems = {str(status): {"$ref": "#/components/responses/Problem"} for status in (401, 403, 404, 422, 429)}
+        path["get"] = {
+            "operationId": "follow_events",
+            "tags": ["history"],
+            "summary": "Follow a conversation",
+            "description": stream.description,
+            "parameters": [*_path(stream.path), *parameters],
+            "responses": {"200": sent, **problems, "default": {"$ref": "#/components/responses/Problem"}},
+            "security": [{name: []} for name in _SECURITY],
+            "x-scope": Scope.OBSERVE.value,
+        }
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -152,7 +152,12 @@ class Agent(_Thinking, frozen=True, kw_only=True, omit_defaults=True):
 def replaced(agent: Agent, changes: Mapping[str, Any]) -> Agent:
     """Return the agent with some fields replaced, by JSON or by values. Raises `msgspec.ValidationError`."""
     fields = msgspec.to_builtins(agent) | {key: _builtins(value) for key, value in changes.items()}
-    return msgspec.convert(fields, Agent)
+    try:
+        return msgspec.convert(fields, Agent)
+    except msgspec.ValidationError:
+        from .shorthand import in_full  # needed by few
+
+        return msgspec.convert(in_full(fields, Agent), Agent)
 
 
 def _builtins(value: Any) -> Any:

@@ -107,7 +107,7 @@ def _plain(value: Any) -> Any:
 
 def _unknown(value: Any, kind: Any) -> Iterator[str]:
     """Yield the keys of dicts, given in place of structs, that match no field and would be lost."""
-    kinds = _members(kind)
+    kinds = union_members(kind)
     if isinstance(value, dict):
         structs = [one for one in kinds if isinstance(one, type) and issubclass(one, msgspec.Struct)]
         tagged = [one for one in structs if one.__struct_config__.tag == value.get(one.__struct_config__.tag_field)]
@@ -169,23 +169,23 @@ def _as_custom(kind: type, value: Any) -> Any:
 
 def _explained(error: str, value: Any, kind: Any) -> str:
     """Translate an error message of msgspec to Python's terms; for a wrong value as a whole, name the allowed types."""
-    choices = [choice for one in _members(kind) for choice in _choices(one)]
+    choices = [choice for one in union_members(kind) for choice in _choices(one)]
     if error.startswith("Invalid enum value") and " - at " not in error:
         return f"{value!r} is none of {', '.join(map(repr, choices))}"
     if error.startswith("Expected") and ", got " in error and " - at " not in error:
         got = f"the class itself: write {value.__name__}()" if isinstance(value, type) else type(value).__name__
-        return f"expected {' or '.join(map(_name, _members(kind)))}, got {got}"
+        return f"expected {' or '.join(map(_name, union_members(kind)))}, got {got}"
     if isinstance(value, int | float):
         error += f", not {value}"
     return error[0].lower() + error[1:].replace("`array`", "a list").replace("`object`", "a struct or a dict")
 
 
-def _members(kind: Any) -> list[Any]:
+def union_members(kind: Any) -> list[Any]:
     """Return the types that a value may have."""
     if get_origin(kind) is Annotated:
-        return _members(get_args(kind)[0])
+        return union_members(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
-        return [member for one in get_args(kind) for member in _members(one)]
+        return [member for one in get_args(kind) for member in union_members(one)]
     return [kind]
 
 

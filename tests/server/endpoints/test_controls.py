@@ -57,6 +57,7 @@ async def test_a_message_that_was_answered_is_not_run_again(tmp_path: Path) -> N
         ("security_analyzer", {"names": ["rules"]}),
         ("configure", {"changes": {"limits": {"max_steps": 7}}}),
         ("switch_llm", {"llm": {"type": "LLM", "model": "scripted/other"}}),
+        ("switch_llm", {"llm": "scripted/other"}),
         ("secrets", {"secrets": {"TOKEN": "abcdefgh-secret"}}),
         ("goal", {"objective": "All is well"}),
         ("rename", {"title": "New"}),

@@ -37,6 +37,16 @@ async def test_one_is_begun_and_described(tmp_path: Path) -> None:
         assert info["created"] <= info["updated"]
 
 
+async def test_one_is_begun_with_what_python_takes(tmp_path: Path) -> None:
+    async with served(tmp_path, ScriptedLLM([call("terminal", command="echo there"), finish("Done.")])) as client:
+        made = await begin(client, agent={"llm": "scripted/short", "tools": ["terminal"]}, message="Begin")
+        info = await settled(client, made["id"])
+        assert (info["status"], info["model"]) == ("finished", "scripted/short")
+        status, problem = await client.ask("POST", "/conversations", {"agent": {"llm": {"model": "scripted/short"}}})
+        assert status == 422
+        assert "`type`, which is one of 'LLM', 'FallbackLLM', 'RouterLLM' - at `$.agent.llm`" in problem["detail"]
+
+
 async def test_one_without_a_title_is_called_by_what_was_asked(tmp_path: Path) -> None:
     async with served(tmp_path, ScriptedLLM([finish("Done.")])) as client:
         made = await begin(client, message="Mend the roof\nbefore it rains")

@@ -8,6 +8,7 @@ import msgspec
 from starlette.requests import HTTPConnection
 
 from ..problems import Refusal, refusal
+from ..streams.declared import is_event_stream
 from .keys import LIKE_A_KEY
 
 IN_URL = frozenset(
@@ -72,7 +73,9 @@ def is_stream(connection: HTTPConnection) -> bool:
     """Return whether a connection is a WebSocket, or asks for server-sent events."""
     if connection.scope["type"] == "websocket":
         return True
-    return connection.scope["method"] == "GET" and "text/event-stream" in connection.headers.get("accept", "").lower()
+    return connection.scope["method"] == "GET" and is_event_stream(
+        connection.scope["path"], connection.headers.get("accept", "")
+    )
 
 
 def not_known(detail: str) -> Refusal:

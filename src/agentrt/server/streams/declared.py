@@ -55,9 +55,14 @@ def follow_query(given: QueryParams, last_event_id: str | None) -> FollowQuery:
         raise refusal(422, "The cursor is not valid", detail, "validation") from error
 
 
+def is_event_stream(path: str, accept: str) -> bool:
+    """Return whether a GET of a path, with a header Accept, asks for server-sent events."""
+    return path.endswith("/events/stream") or "text/event-stream" in accept.lower()
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A way to follow conversations: a WebSocket, or else server-sent events."""
+    """A way to follow conversations: a WebSocket, or else server-sent events at a path of their own."""
 
     path: str
     description: str
@@ -77,8 +82,9 @@ SEVERAL = Stream(
     " JSON array of frames, in both directions.",
 )
 EVENTS = Stream(
-    PATH,
-    "With `Accept: text/event-stream`: follows this conversation from a cursor on. The parameters are these then.",
+    f"{PATH}/stream",
+    "Server-sent events from a cursor on, as at the path of the events with `Accept: text/event-stream`. A client that"
+    " lost its connection goes on from the last event that it got.",
     socket=False,
     headers=("Last-Event-ID",),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from ...frames import Problem, Refused, ToServer
+from ...specs.shorthand import decode_short
 
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of decoding; `RecursionError` if the JSON is nested too deep."""
@@ -36,7 +37,7 @@ def frames_of(message: str | bytes) -> Iterator[ToServer | Refused]:
         return
     for raw in raws:
         try:
-            yield _frames.decode(raw)
+            yield decode_short(raw, ToServer, _frames.decode)
         except _BROKEN as error:
             yield _refused(str(error), _id(raw))
 

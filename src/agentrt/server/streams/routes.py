@@ -1,4 +1,6 @@
-"""The routes of streams: two for WebSockets, and one for server-sent events at the path of a conversation's events."""
+"""The routes of streams: two for WebSockets, and two for server-sent events, at a path of their own and at that of a
+conversation's events.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from ..principals import Principal
 from ..problems import Refusal, problem_of
 from ..services import Services
 from .codes import closing, cut
-from .declared import EVENTS, ONE, SEVERAL, follow_query
+from .declared import EVENTS, ONE, PATH, SEVERAL, follow_query
 from .socket import Socket
 from .sse import MEDIA_TYPE, EventSource
 
@@ -84,5 +86,6 @@ async def _refuse(websocket: WebSocket, error: Exception) -> None:
 ROUTES: tuple[BaseRoute, ...] = (
     WebSocketRoute(ONE.path, follow_one),
     WebSocketRoute(SEVERAL.path, follow_several),
-    EventSourceRoute(EVENTS.path, follow_events, methods=["GET"]),
+    Route(EVENTS.path, follow_events, methods=["GET"]),
+    EventSourceRoute(PATH, follow_events, methods=["GET"]),
 )
