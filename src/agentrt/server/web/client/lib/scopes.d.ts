@@ -20,6 +20,7 @@ export declare const SCOPES: {
     readonly file_changes: "observe";
     readonly file_diff: "observe";
     readonly finish_login_at_server: "approve";
+    readonly follow_events: "observe";
     readonly fork: "steer";
     readonly generate_title: "steer";
     readonly get_blob: "observe";

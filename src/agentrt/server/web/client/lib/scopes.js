@@ -20,6 +20,7 @@ export const SCOPES = {
     file_changes: "observe",
     file_diff: "observe",
     finish_login_at_server: "approve",
+    follow_events: "observe",
     fork: "steer",
     generate_title: "steer",
     get_blob: "observe",

@@ -260,6 +260,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/conversations/{id}/events/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["follow_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations/{id}/files": {
         parameters: {
             query?: never;
@@ -992,92 +1008,59 @@ export interface components {
         };
         ActionEvent: {
             arguments: unknown;
-            /** @default null */
             asked_as?: string | null;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
             llm_response_id: string;
-            /** @default null */
             malformed?: string | null;
-            /** @default  */
             reasoning?: string;
-            /** @default [] */
             resources?: string[];
-            /** @default UNKNOWN */
             security_risk?: components["schemas"]["SecurityRisk"];
-            /** @default 0 */
             seq: number;
-            /** @default  */
             skill?: string;
-            /**
-             * @default agent
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
-            /** @default  */
             summary?: string;
-            /** @default null */
             thinking?: components["schemas"]["Thinking"] | null;
-            /** @default  */
             thought?: string;
-            /** @default  */
             through?: string;
             timestamp: string;
             tool_call_id: string;
             tool_name: string;
             /** @constant */
             type: "ActionEvent";
-            /** @default null */
             within?: string | null;
         };
         ActionRevised: {
             action_id: string;
             arguments: unknown;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default null */
             resources?: string[] | null;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default hook
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "ActionRevised";
         };
         AddedRule: {
-            /**
-             * @default session
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             origin: "above" | "project" | "session";
             rule: components["schemas"]["PermissionRule"];
         };
         AddRule: {
             rule: components["schemas"]["PermissionRule"];
-            /**
-             * @default session
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             scope?: "project" | "session";
             /** @constant */
             type: "rule";
         };
         AddRuleBody: {
             rule: components["schemas"]["PermissionRule"];
-            /**
-             * @default session
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             scope?: "project" | "session";
             /** @constant */
             type?: "rule";
@@ -1086,103 +1069,70 @@ export interface components {
             agents?: {
                 [key: string]: components["schemas"]["Agent"];
             };
-            /** @default null */
             analyzer?: string | string[] | null;
-            /** @default enqueue */
             busy?: components["schemas"]["BusyPolicy"];
-            /** @default true */
             checkpoints?: boolean;
-            /** @default [] */
             client_tools?: components["schemas"]["ClientTool"][];
             condenser?: components["schemas"]["LLMSummarizingCondenser"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"] | components["schemas"]["PipelineCondenser"];
             confirmation?: components["schemas"]["NeverConfirm"] | components["schemas"]["AlwaysConfirm"] | components["schemas"]["ConfirmRisky"];
-            /** @default null */
             context?: components["schemas"]["AgentContext"] | null;
-            /** @default null */
             critic?: components["schemas"]["Critic"] | null;
-            /** @default  */
             description?: string;
-            /** @default null */
             filter_tools_regex?: string | null;
-            /** @default null */
             flow?: components["schemas"]["InformationFlow"] | null;
-            /** @default [] */
             hooks?: components["schemas"]["Hook"][];
-            /** @default true */
             is_vouched_for?: boolean;
             limits?: components["schemas"]["Limits"];
             llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
-            /** @default null */
             mcp_config?: Record<string, never> | null;
             mcp_servers?: {
                 [key: string]: components["schemas"]["MCPServer"];
             };
-            /** @default null */
             output?: Record<string, never> | null;
-            /** @default [] */
             rules?: components["schemas"]["PermissionRule"][];
             stuck?: components["schemas"]["StuckDetection"] | null;
-            /** @default null */
             system_prompt?: string | null;
-            /** @default 0.1 */
             tool_search?: number | null;
-            /**
-             * @default [
-             *       {
-             *         "name": "terminal"
-             *       },
-             *       {
-             *         "name": "file_editor"
-             *       },
-             *       {
-             *         "name": "task_tracker"
-             *       }
-             *     ]
-             */
             tools?: components["schemas"]["Tool"][];
         };
         AgentContext: {
-            /** @default false */
             consolidate_memory?: boolean;
-            /** @default true */
             current_datetime?: string | boolean;
-            /** @default [] */
             disabled_skills?: string[];
-            /** @default true */
             load_memory?: boolean;
-            /** @default true */
             load_project_skills?: boolean;
-            /** @default false */
             load_user_skills?: boolean;
-            /** @default [] */
             plugins?: components["schemas"]["PluginSource"][];
-            /** @default [] */
             preload_skills?: string[];
-            /** @default [] */
             skills?: components["schemas"]["Skill"][];
-            /** @default  */
             system_message_prefix?: string;
-            /** @default  */
             system_message_suffix?: string;
-            /** @default  */
             user_message_prefix?: string;
-            /** @default  */
+            user_message_suffix?: string;
+        };
+        AgentContextInput: {
+            consolidate_memory?: boolean;
+            current_datetime?: string | boolean;
+            disabled_skills?: string[];
+            load_memory?: boolean;
+            load_project_skills?: boolean;
+            load_user_skills?: boolean;
+            plugins?: (components["schemas"]["PluginSource"] | string)[];
+            preload_skills?: string[];
+            skills?: components["schemas"]["Skill"][];
+            system_message_prefix?: string;
+            system_message_suffix?: string;
+            user_message_prefix?: string;
             user_message_suffix?: string;
         };
         AgentErrorEvent: {
             action_id: string;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             error: string;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default agent
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             tool_call_id: string;
@@ -1194,60 +1144,31 @@ export interface components {
             agents?: {
                 [key: string]: components["schemas"]["AgentInput"];
             };
-            /** @default null */
             analyzer?: string | string[] | null;
-            /** @default enqueue */
             busy?: components["schemas"]["BusyPolicy"];
-            /** @default true */
             checkpoints?: boolean;
-            /** @default [] */
             client_tools?: components["schemas"]["ClientToolInput"][];
-            condenser?: components["schemas"]["LLMSummarizingCondenser"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"] | components["schemas"]["PipelineCondenser"];
+            condenser?: (components["schemas"]["LLMSummarizingCondenserInput"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"] | components["schemas"]["PipelineCondenserInput"]) | string;
             confirmation?: components["schemas"]["NeverConfirm"] | components["schemas"]["AlwaysConfirm"] | components["schemas"]["ConfirmRisky"];
-            /** @default null */
-            context?: components["schemas"]["AgentContext"] | null;
-            /** @default null */
+            context?: components["schemas"]["AgentContextInput"] | null;
             critic?: components["schemas"]["Critic"] | null;
-            /** @default  */
             description?: string;
-            /** @default null */
             filter_tools_regex?: string | null;
-            /** @default null */
             flow?: components["schemas"]["InformationFlow"] | null;
-            /** @default [] */
             hooks?: components["schemas"]["Hook"][];
-            /** @default true */
             is_vouched_for?: boolean;
             limits?: components["schemas"]["Limits"];
-            llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
-            /** @default null */
+            llm: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string;
             mcp_config?: Record<string, never> | null;
             mcp_servers?: {
                 [key: string]: components["schemas"]["MCPServer"];
             };
-            /** @default null */
             output?: Record<string, never> | null;
-            /** @default [] */
             rules?: components["schemas"]["PermissionRule"][];
             stuck?: components["schemas"]["StuckDetection"] | null;
-            /** @default null */
             system_prompt?: string | null;
-            /** @default 0.1 */
             tool_search?: number | null;
-            /**
-             * @default [
-             *       {
-             *         "name": "terminal"
-             *       },
-             *       {
-             *         "name": "file_editor"
-             *       },
-             *       {
-             *         "name": "task_tracker"
-             *       }
-             *     ]
-             */
-            tools?: components["schemas"]["Tool"][];
+            tools?: (components["schemas"]["Tool"] | string)[];
         };
         Agree: {
             digest: string;
@@ -1271,15 +1192,13 @@ export interface components {
             text: string;
         };
         AskAgent: {
-            /** @default null */
-            llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
+            llm?: ((components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string) | null;
             question: string;
             /** @constant */
             type: "ask_agent";
         };
         AskAgentBody: {
-            /** @default null */
-            llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
+            llm?: ((components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string) | null;
             question: string;
             /** @constant */
             type?: "ask_agent";
@@ -1296,9 +1215,7 @@ export interface components {
             type: "bearer";
         };
         BlobReference: {
-            /** @default text/plain; charset=utf-8 */
             media_type?: string;
-            /** @default  */
             name?: string;
             sha256: string;
             size: number;
@@ -1307,43 +1224,29 @@ export interface components {
         };
         BudgetGranted: {
             amount: number;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "BudgetGranted";
         };
         BudgetReserved: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             command: string;
-            /** @default 0 */
             cost?: number;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default agent
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             tokens: number;
             /** @constant */
             type: "BudgetReserved";
-            /** @default default */
             usage_id?: string;
         };
         /** @enum {unknown} */
@@ -1362,105 +1265,70 @@ export interface components {
         ChildAction: {
             action_id: string;
             arguments: string;
-            /** @default  */
             reason: string;
-            /** @default null */
             risk: components["schemas"]["SecurityRisk"] | null;
             tool_name: string;
         };
         ChildAnswered: {
             action_id: string;
             approved: boolean;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             child_id: string;
             id: string;
-            /** @default  */
             reason?: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "ChildAnswered";
         };
         ChildFinished: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             child_id: string;
-            /** @default 0 */
             cost?: number;
-            /** @default 0 */
             heard?: number;
             id: string;
-            /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             spending?: {
                 [key: string]: components["schemas"]["Spending"];
             };
             status: components["schemas"]["ExecutionStatus"];
-            /** @default 0 */
             steps?: number;
             timestamp: string;
             /** @constant */
             type: "ChildFinished";
         };
         ChildMessaged: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             child_id: string;
             id: string;
             message: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default agent
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "ChildMessaged";
         };
         ChildStarted: {
-            /** @default  */
             action_id?: string;
-            /** @default  */
             agent?: string;
-            /** @default false */
             background?: boolean;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             child_id: string;
             grant?: components["schemas"]["TreeGrant"];
             id: string;
-            /** @default  */
             model?: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             task: string;
             timestamp: string;
@@ -1469,26 +1337,17 @@ export interface components {
         };
         ChildWaiting: {
             actions: components["schemas"]["ChildAction"][];
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             child_id: string;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
-            /** @default null */
             spending?: {
                 [key: string]: components["schemas"]["Spending"];
             } | null;
-            /** @default waiting_for_confirmation */
             status?: components["schemas"]["ExecutionStatus"];
-            /** @default 0 */
             steps?: number;
             timestamp: string;
             /** @constant */
@@ -1496,7 +1355,6 @@ export interface components {
         };
         ClientTool: {
             annotations?: components["schemas"]["ToolAnnotations"];
-            /** @default null */
             deadline?: number | null;
             description: string;
             name: string;
@@ -1504,43 +1362,27 @@ export interface components {
         };
         ClientToolInput: {
             annotations?: components["schemas"]["ToolAnnotations"];
-            /** @default null */
             deadline?: number | null;
             description: string;
             name: string;
             schema?: Record<string, never>;
         };
         Condensation: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default null */
             facts?: components["schemas"]["Summary"] | null;
-            /** @default [] */
             forgotten_event_ids?: string[];
             id: string;
-            /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
-            /** @default [] */
             masked_event_ids?: string[];
-            /** @default  */
             problem?: string;
-            /** @default null */
             reason?: components["schemas"]["CondensationReason"] | null;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
-            /** @default  */
             summary?: string;
             timestamp: string;
-            /** @default 0 */
             tokens_after?: number;
-            /** @default 0 */
             tokens_before?: number;
             /** @constant */
             type: "Condensation";
@@ -1548,19 +1390,12 @@ export interface components {
         /** @enum {unknown} */
         CondensationReason: "events" | "request" | "tokens";
         CondensationRequest: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default  */
             reason?: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -1589,28 +1424,19 @@ export interface components {
             type?: "configure";
         };
         Confirm: {
-            /** @default [] */
             action_ids?: string[];
-            /** @default null */
             always?: ("project" | "session") | null;
-            /** @default null */
             rule?: components["schemas"]["PermissionRule"] | null;
             /** @constant */
             type: "confirm";
         };
         ConfirmationGiven: {
             action_ids: string[];
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -1618,73 +1444,49 @@ export interface components {
         };
         ConfirmationRequested: {
             action_ids: string[];
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default [] */
             reasons?: string[];
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "ConfirmationRequested";
         };
         ConfirmBody: {
-            /** @default [] */
             action_ids?: string[];
-            /** @default null */
             always?: ("project" | "session") | null;
-            /** @default null */
             rule?: components["schemas"]["PermissionRule"] | null;
             /** @constant */
             type?: "confirm";
         };
         ConfirmRisky: {
-            /** @default true */
             confirm_unknown?: boolean;
-            /** @default HIGH */
             threshold?: components["schemas"]["SecurityRisk"];
             /** @constant */
             type: "ConfirmRisky";
         };
         ConsentGiven: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             digest: string;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "ConsentGiven";
         };
         ContextChanged: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
             paths: string[];
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -1693,7 +1495,6 @@ export interface components {
         ContextPart: {
             events: number;
             kind: string;
-            /** @default  */
             name: string;
             tokens: number;
         };
@@ -1702,52 +1503,32 @@ export interface components {
             what: string;
         };
         ContextResolved: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default  */
             directory?: string;
             id: string;
-            /** @default [] */
             offers?: components["schemas"]["Offer"][];
-            /** @default [] */
             problems?: components["schemas"]["ContextProblem"][];
-            /** @default 0 */
             seq: number;
-            /** @default [] */
             skills?: components["schemas"]["Skill"][];
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
-            /** @default [] */
             sources?: components["schemas"]["ContextSource"][];
-            /** @default [] */
             texts?: components["schemas"]["BlobReference"][];
             timestamp: string;
             /** @constant */
             type: "ContextResolved";
         };
         ContextSource: {
-            /** @default  */
             digest?: string;
             /** @enum {unknown} */
             kind: "agent" | "commands" | "hooks" | "instructions" | "memory" | "plugin" | "servers" | "skill";
-            /** @default [] */
             missing?: string[];
             name: string;
-            /**
-             * @default project
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             origin?: "plugin" | "program" | "project" | "user";
-            /** @default  */
             path?: string;
-            /** @default 0 */
             tokens?: number;
-            /** @default  */
             when?: string;
         };
         ContextUsage: {
@@ -1769,30 +1550,18 @@ export interface components {
         };
         ConversationCreated: {
             agent: components["schemas"]["Agent"];
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             conversation_id: string;
-            /** @default null */
             delegated_by?: string | null;
-            /** @default 0 */
             depth?: number;
             id: string;
-            /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
-            /** @default null */
             owner?: string | null;
-            /** @default null */
             parent?: string | null;
-            /** @default 4 */
             schema_version?: number;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -1800,21 +1569,14 @@ export interface components {
             workspace: components["schemas"]["LocalWorkspace"] | components["schemas"]["DockerWorkspace"];
         };
         ConversationErrorEvent: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             code: string;
             detail: string;
             id: string;
-            /** @default false */
             retryable?: boolean;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -1851,18 +1613,12 @@ export interface components {
             next: string | null;
         };
         ConversationStateUpdateEvent: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
             key: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -1870,67 +1626,43 @@ export interface components {
             value: unknown;
         };
         CreateConversation: {
-            /** @default null */
             agent?: components["schemas"]["AgentInput"] | null;
-            /** @default null */
             id?: string | null;
-            /** @default null */
             message?: string | null;
-            /** @default {} */
             secrets?: {
                 [key: string]: string;
             };
-            /** @default {} */
             tags?: {
                 [key: string]: string;
             };
-            /** @default  */
             title?: string;
-            /** @default null */
             workspace?: string | null;
         };
         CreateKey: {
-            /** @default null */
             days?: number | null;
             owner: string;
             scopes: components["schemas"]["Scope"][];
         };
         Critic: {
-            /** @default 3 */
             max_iterations?: number;
-            /**
-             * @default finish_and_message
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             mode?: "all_actions" | "finish_and_message";
             name: string;
-            /** @default 0.6 */
             threshold?: number;
         };
         CriticAssessed: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             critic: string;
-            /** @default  */
             error?: string;
             id: string;
-            /** @default  */
             message?: string;
-            /** @default {} */
             metadata?: Record<string, never>;
-            /** @default false */
             midway?: boolean;
-            /** @default false */
             refine?: boolean;
             score: number;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             success: boolean;
             timestamp: string;
@@ -1938,15 +1670,11 @@ export interface components {
             type: "CriticAssessed";
         };
         Cursor: {
-            /** @default 0 */
             epoch: number;
-            /** @default 0 */
             seq: number;
         };
         CursorInput: {
-            /** @default 0 */
             epoch?: number;
-            /** @default 0 */
             seq?: number;
         };
         Delta: {
@@ -1973,17 +1701,12 @@ export interface components {
             type: "do";
         };
         DockerWorkspace: {
-            /** @default 0 */
             cpus: number;
             image: string;
-            /** @default 4294967296 */
             memory: number;
-            /** @default none */
             network: string;
             path: string;
-            /** @default 512 */
             processes: number;
-            /** @default false */
             root: boolean;
             /** @constant */
             type: "docker";
@@ -1991,19 +1714,13 @@ export interface components {
         /** @enum {unknown} */
         Durability: "commit" | "interval" | "none";
         DurabilityChanged: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             durability: components["schemas"]["Durability"];
             epoch: number;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -2016,7 +1733,6 @@ export interface components {
             type: "ended";
         };
         EnvironmentSecret: {
-            /** @default  */
             description?: string;
             /** @constant */
             type: "EnvironmentSecret";
@@ -2036,26 +1752,18 @@ export interface components {
         };
         EventPage: {
             cursor: components["schemas"]["Cursor"];
-            /** @default [] */
             gaps: components["schemas"]["Gap"][];
             items: components["schemas"]["Event"][];
             next: number | null;
         };
         ExecutionLost: {
             action_id: string;
-            /** @default true */
             begun?: boolean;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -2063,20 +1771,13 @@ export interface components {
         };
         ExecutionStarted: {
             action_id: string;
-            /** @default 1 */
             attempt?: number;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             command: string;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -2086,6 +1787,11 @@ export interface components {
         ExecutionStatus: "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_client" | "waiting_for_confirmation";
         FallbackLLM: {
             llms: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"])[];
+            /** @constant */
+            type: "FallbackLLM";
+        };
+        FallbackLLMInput: {
+            llms: ((components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string)[];
             /** @constant */
             type: "FallbackLLM";
         };
@@ -2102,7 +1808,6 @@ export interface components {
             until: number;
         };
         FileContent: {
-            /** @default  */
             media_type?: string;
             path: string;
             /** @constant */
@@ -2113,7 +1818,6 @@ export interface components {
             truncated: boolean;
         };
         FileEntry: {
-            /** @default false */
             ignored: boolean;
             modified: string;
             name: string;
@@ -2128,87 +1832,56 @@ export interface components {
             truncated: boolean;
         };
         FilesRestored: {
-            /** @default  */
             before?: string;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default [] */
             during?: components["schemas"]["ChangedDuring"][];
-            /** @default  */
             error?: string;
-            /** @default 0 */
             files?: number;
             id: string;
-            /** @default [] */
             left?: string[];
-            /** @default 0 */
             left_count?: number;
-            /** @default [] */
             restored?: string[];
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             to: number;
-            /** @default  */
             tree?: string;
             /** @constant */
             type: "FilesRestored";
-            /** @default [] */
             unknown?: string[];
-            /** @default 0 */
             unknown_count?: number;
         };
         Follow: {
             after?: components["schemas"]["CursorInput"];
             conversation: string;
-            /** @default true */
             deltas?: boolean;
             /** @constant */
             type: "follow";
         };
         Fork: {
-            /** @default null */
             agent?: components["schemas"]["AgentInput"] | null;
-            /** @default null */
             at?: number | null;
-            /** @default 0 */
             epoch?: number;
-            /** @default false */
             files?: boolean | string;
-            /** @default null */
             id?: string | null;
-            /** @default {} */
             tags?: {
                 [key: string]: string;
             };
-            /** @default  */
             title?: string;
             /** @constant */
             type: "fork";
         };
         ForkBody: {
-            /** @default null */
             agent?: components["schemas"]["AgentInput"] | null;
-            /** @default null */
             at?: number | null;
-            /** @default 0 */
             epoch?: number;
-            /** @default false */
             files?: boolean | string;
-            /** @default null */
             id?: string | null;
-            /** @default {} */
             tags?: {
                 [key: string]: string;
             };
-            /** @default  */
             title?: string;
             /** @constant */
             type?: "fork";
@@ -2224,23 +1897,18 @@ export interface components {
             reason: string;
         };
         GenerateTitle: {
-            /** @default null */
-            llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
-            /** @default 50 */
+            llm?: ((components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string) | null;
             max_length?: number;
             /** @constant */
             type: "generate_title";
         };
         GenerateTitleBody: {
-            /** @default null */
-            llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
-            /** @default 50 */
+            llm?: ((components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string) | null;
             max_length?: number;
             /** @constant */
             type?: "generate_title";
         };
         GitChange: {
-            /** @default null */
             origin: string | null;
             path: string;
             /** @enum {unknown} */
@@ -2257,37 +1925,28 @@ export interface components {
             truncated: boolean;
         };
         GiveInput: {
-            /** @default {} */
             content?: {
                 [key: string]: string | number | boolean | string[] | null;
             };
             request_id: string;
             /** @constant */
             type: "input";
-            /**
-             * @default accept
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             verdict?: "accept" | "cancel" | "decline";
         };
         GiveInputBody: {
-            /** @default {} */
             content?: {
                 [key: string]: string | number | boolean | string[] | null;
             };
             request_id: string;
             /** @constant */
             type?: "input";
-            /**
-             * @default accept
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             verdict?: "accept" | "cancel" | "decline";
         };
         GiveResult: {
             action_id: string;
             content: string | (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
-            /** @default false */
             is_error?: boolean;
             /** @constant */
             type: "tool_result";
@@ -2295,7 +1954,6 @@ export interface components {
         GiveResultBody: {
             action_id: string;
             content: string | (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
-            /** @default false */
             is_error?: boolean;
             /** @constant */
             type?: "tool_result";
@@ -2307,22 +1965,14 @@ export interface components {
             outcome: components["schemas"]["GoalStatus"];
         };
         GoalSet: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default null */
             judge?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
-            /** @default 10 */
             max_iterations?: number;
             objective: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -2336,19 +1986,12 @@ export interface components {
             type?: "grant";
         };
         HeadMoved: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default false */
             files?: boolean;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             to: number;
@@ -2356,10 +1999,7 @@ export interface components {
             type: "HeadMoved";
         };
         Health: {
-            /**
-             * @default ok
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             status: "draining" | "ok";
         };
         Heartbeat: {
@@ -2377,200 +2017,120 @@ export interface components {
             text: string;
         };
         Hook: {
-            /** @default null */
             agent?: string | null;
-            /** @default null */
             command?: string | null;
             event: components["schemas"]["HookEvent"];
-            /** @default null */
             function?: string | null;
-            /** @default * */
             matcher?: string;
-            /** @default 3 */
             max_steps?: number;
-            /** @default null */
             model?: string | null;
-            /**
-             * @default deny
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             on_failure?: "deny" | "ignore";
-            /** @default [] */
             pinned?: [
                 string,
                 string
             ][];
-            /** @default null */
             prompt?: string | null;
-            /** @default  */
             root?: string;
-            /** @default 60 */
             timeout?: number;
         };
         /** @enum {unknown} */
         HookEvent: "after_tool" | "before_tool" | "end" | "start" | "stop" | "user_message";
         HookExecutionEvent: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             hook_event: components["schemas"]["HookEvent"];
             id: string;
-            /** @default  */
             reason?: string;
-            /** @default [] */
             runs?: components["schemas"]["HookRun"][];
-            /** @default 0 */
             seq: number;
-            /**
-             * @default hook
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
-            /** @default  */
             target?: string;
             timestamp: string;
             /** @constant */
             type: "HookExecutionEvent";
-            /**
-             * @default allow
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             verdict?: "allow" | "ask" | "deny";
         };
         HookRun: {
-            /** @default  */
             error?: string;
-            /** @default null */
             exit_code?: number | null;
             hook: string;
-            /** @default  */
             reason?: string;
-            /** @default 0 */
             seconds?: number;
-            /** @default  */
             stderr?: string;
-            /** @default  */
             stdout?: string;
-            /**
-             * @default allow
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             verdict?: "allow" | "ask" | "deny";
         };
         ImageContent: {
-            /** @default auto */
             detail?: string;
             /** @constant */
             type: "image";
             url: string;
         };
         InformationFlow: {
-            /**
-             * @default [
-             *       "web",
-             *       "mcp",
-             *       "outside"
-             *     ]
-             */
             labels?: ("mcp" | "outside" | "web")[];
-            /**
-             * @default [
-             *       "network",
-             *       "secrets",
-             *       "push",
-             *       "outside"
-             *     ]
-             */
             sinks?: ("network" | "outside" | "push" | "secrets")[];
             /** @constant */
             type: "InformationFlow";
         };
         InputGiven: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default null */
             content?: unknown;
             id: string;
             request_id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "InputGiven";
-            /**
-             * @default accept
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             verdict?: "accept" | "cancel" | "decline";
         };
         InputRequested: {
             action_id: string;
-            /** @default  */
             asks?: string;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
             message: string;
-            /** @default null */
             schema?: unknown;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "InputRequested";
-            /** @default  */
             url?: string;
         };
         Interrupt: {
-            /** @default  */
             reason?: string;
             /** @constant */
             type: "interrupt";
         };
         InterruptBody: {
-            /** @default  */
             reason?: string;
             /** @constant */
             type?: "interrupt";
         };
         InterruptEvent: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default false */
             goes_on?: boolean;
             id: string;
-            /** @default  */
             reason?: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "InterruptEvent";
         };
         KeyAuth: {
-            /** @default X-API-Key */
             header?: string;
             /** @constant */
             type: "key";
@@ -2578,11 +2138,9 @@ export interface components {
         };
         KeyInfo: {
             created: number;
-            /** @default null */
             expires: number | null;
             id: string;
             owner: string;
-            /** @default null */
             revoked: number | null;
             scopes: components["schemas"]["Scope"][];
         };
@@ -2590,30 +2148,19 @@ export interface components {
             items: components["schemas"]["KeyInfo"][];
         };
         KnownModel: {
-            /** @default null */
             input_cost: number | null;
-            /** @default null */
             max_input_tokens: number | null;
-            /** @default null */
             max_output_tokens: number | null;
             model: string;
-            /** @default null */
             output_cost: number | null;
-            /** @default false */
             vision: boolean;
         };
         Limits: {
-            /** @default null */
             max_cost?: number | null;
-            /** @default 2 */
             max_depth?: number;
-            /** @default null */
             max_seconds?: number | null;
-            /** @default 500 */
             max_steps?: number;
-            /** @default null */
             max_tokens?: number | null;
-            /** @default 4 */
             tool_concurrency?: number;
         };
         Live: {
@@ -2623,109 +2170,75 @@ export interface components {
             type: "live";
         };
         LLM: {
-            /**
-             * @default auto
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             api?: "auto" | "chat" | "responses";
-            /** @default null */
             api_key?: string | null;
-            /** @default null */
             api_key_env?: string | null;
-            /** @default null */
             base_url?: string | null;
-            /** @default null */
             cache_read_cost_per_token?: number | null;
-            /** @default null */
             cache_write_cost_per_token?: number | null;
-            /** @default true */
             caching_prompt?: boolean;
-            /**
-             * @default auto
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             client?: "auto" | "litellm" | "wire";
-            /** @default true */
             encrypted_reasoning?: boolean;
-            /** @default {} */
             extra_body?: Record<string, never>;
-            /** @default {} */
             extra_headers?: {
                 [key: string]: string;
             };
-            /** @default null */
             input_cost_per_token?: number | null;
-            /** @default null */
             max_input_tokens?: number | null;
-            /** @default null */
             max_output_tokens?: number | null;
             model: string;
-            /** @default null */
             native_tool_calling?: boolean | null;
-            /** @default 5 */
             num_retries?: number;
-            /** @default null */
             output_cost_per_token?: number | null;
-            /** @default null */
             reasoning_effort?: ("high" | "low" | "max" | "medium" | "minimal" | "none" | "xhigh") | null;
-            /** @default null */
             reasoning_summary?: ("auto" | "concise" | "detailed") | null;
-            /** @default 64 */
             retry_max_wait?: number;
-            /** @default 1 */
             retry_min_wait?: number;
-            /** @default null */
             seed?: number | null;
-            /** @default true */
             stream?: boolean;
-            /** @default null */
             temperature?: number | null;
-            /** @default null */
             thinking_budget?: number | null;
-            /** @default 300 */
             timeout?: number;
-            /** @default null */
             top_k?: number | null;
-            /** @default null */
             top_p?: number | null;
             /** @constant */
             type: "LLM";
-            /** @default default */
             usage_id?: string;
-            /** @default null */
             vision?: boolean | null;
         };
         LLMSummarizingCondenser: {
-            /** @default 0.8 */
             hard_context_reset_context_scaling?: number;
-            /** @default 5 */
             hard_context_reset_max_retries?: number;
-            /** @default 2 */
             keep_first?: number;
-            /** @default null */
             llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
-            /** @default 240 */
             max_size?: number;
-            /** @default null */
             max_tokens?: number | null;
-            /** @default 0.1 */
+            minimum_progress?: number;
+            /** @constant */
+            type: "LLMSummarizingCondenser";
+        };
+        LLMSummarizingCondenserInput: {
+            hard_context_reset_context_scaling?: number;
+            hard_context_reset_max_retries?: number;
+            keep_first?: number;
+            llm?: ((components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string) | null;
+            max_size?: number;
+            max_tokens?: number | null;
             minimum_progress?: number;
             /** @constant */
             type: "LLMSummarizingCondenser";
         };
         LoadPlugin: {
-            /** @default  */
             ref?: string;
-            /** @default  */
             repo_path?: string;
             source: string;
             /** @constant */
             type: "load_plugin";
         };
         LoadPluginBody: {
-            /** @default  */
             ref?: string;
-            /** @default  */
             repo_path?: string;
             source: string;
             /** @constant */
@@ -2743,165 +2256,103 @@ export interface components {
             address: string;
         };
         MCPServer: {
-            /** @default [] */
             args?: string[];
-            /** @default null */
             auth?: string | (components["schemas"]["KeyAuth"] | components["schemas"]["BearerAuth"] | components["schemas"]["BasicAuth"] | components["schemas"]["OAuth"]) | null;
-            /** @default  */
             command?: string;
-            /** @default 30 */
             connect_timeout?: number;
-            /** @default  */
             cwd?: string;
-            /** @default false */
             disabled?: boolean;
-            /** @default {} */
             env?: {
                 [key: string]: string;
             };
-            /** @default [] */
             exclude?: string[];
-            /** @default {} */
             headers?: {
                 [key: string]: string;
             };
-            /** @default 600 */
             idle_timeout?: number | null;
-            /** @default [] */
             include?: string[];
-            /** @default [] */
             pinned?: [
                 string,
                 string
             ][];
-            /** @default false */
             shared?: boolean;
-            /** @default 300 */
             timeout?: number;
-            /** @default null */
             transport?: string | null;
-            /** @default null */
             type?: string | null;
-            /** @default  */
             url?: string;
         };
         MessageEvent: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default false */
             complaint?: boolean;
             content: (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
             id: string;
-            /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
-            /** @default null */
             llm_response_id?: string | null;
-            /** @default false */
             partial?: boolean;
-            /** @default  */
             reasoning?: string;
-            /** @default 0 */
             seq: number;
-            /** @default [] */
             skills?: string[];
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
-            /** @default null */
             thinking?: components["schemas"]["Thinking"] | null;
             timestamp: string;
-            /** @default 0 */
             tokens?: number;
             /** @constant */
             type: "MessageEvent";
         };
         ModelCalled: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             command: string;
-            /** @default null */
             cost?: number | null;
-            /** @default null */
             error?: string | null;
-            /** @default false */
             estimated?: boolean;
             id: string;
-            /** @default 0 */
             latency?: number;
-            /** @default null */
             llm_response_id?: string | null;
             model: string;
-            /** @default 0 */
             prompt_estimate?: number;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default agent
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
-            /** @default null */
             time_to_first_token?: number | null;
             timestamp: string;
             /** @constant */
             type: "ModelCalled";
             usage?: components["schemas"]["Usage"];
-            /** @default default */
             usage_id?: string;
-            /** @default 0 */
             window?: number;
         };
         ModelCallRetried: {
             attempt: number;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             code: string;
             command: string;
-            /** @default null */
             cost?: number | null;
             detail: string;
-            /** @default null */
             draft?: string | null;
             id: string;
             model: string;
             next_model: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default agent
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "ModelCallRetried";
             usage?: components["schemas"]["Usage"];
-            /** @default default */
             usage_id?: string;
-            /** @default 0 */
             wait?: number;
         };
         ModelCallStarted: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             command: string;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default agent
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -2914,13 +2365,9 @@ export interface components {
             truncated: boolean;
         };
         NamedCondenser: {
-            /** @default 2 */
             keep_first?: number;
-            /** @default 240 */
             max_size?: number;
-            /** @default null */
             max_tokens?: number | null;
-            /** @default 0.1 */
             minimum_progress?: number;
             name: string;
             /** @constant */
@@ -2939,44 +2386,28 @@ export interface components {
             type: "NoOpCondenser";
         };
         OAuth: {
-            /** @default  */
             client_id?: string;
-            /** @default  */
             client_secret?: string;
-            /** @default 0 */
             port?: number;
-            /** @default [] */
             scopes?: string[];
             /** @constant */
             type: "oauth";
         };
         ObservationEvent: {
             action_id: string;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             content: (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
-            /** @default null */
             details?: unknown;
-            /** @default 0 */
             fingerprint?: number;
-            /** @default [] */
             found?: string[];
             id: string;
-            /** @default false */
             is_error?: boolean;
-            /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
-            /** @default 0 */
             tokens?: number;
             tool_call_id: string;
             tool_name: string;
@@ -2984,27 +2415,19 @@ export interface components {
             type: "ObservationEvent";
         };
         ObservationMaskingCondenser: {
-            /** @default 20 */
             attention_window?: number;
-            /** @default null */
             max_tokens?: number | null;
-            /** @default 0.1 */
             minimum_progress?: number;
             /** @constant */
             type: "ObservationMaskingCondenser";
         };
         Offer: {
-            /** @default false */
             agreed?: boolean;
-            /** @default [] */
             commands?: string[];
             digest: string;
-            /** @default [] */
             hooks?: components["schemas"]["Hook"][];
             name: string;
-            /** @default  */
             path?: string;
-            /** @default [] */
             pinned?: [
                 string,
                 string
@@ -3012,7 +2435,6 @@ export interface components {
             servers?: {
                 [key: string]: components["schemas"]["MCPServer"];
             };
-            /** @default  */
             skill?: string;
         };
         /** @enum {unknown} */
@@ -3026,19 +2448,12 @@ export interface components {
             type?: "pause";
         };
         PauseEvent: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default  */
             reason?: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -3060,11 +2475,8 @@ export interface components {
             url: string;
         };
         PermissionRule: {
-            /** @default  */
             argument?: string;
-            /** @default * */
             pattern?: string;
-            /** @default * */
             tool?: string;
             /** @enum {unknown} */
             verdict: "allow" | "ask" | "deny";
@@ -3074,68 +2486,55 @@ export interface components {
             /** @constant */
             type: "PipelineCondenser";
         };
+        PipelineCondenserInput: {
+            condensers: ((components["schemas"]["LLMSummarizingCondenserInput"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"]) | string)[];
+            /** @constant */
+            type: "PipelineCondenser";
+        };
         PluginSource: {
-            /** @default  */
             ref?: string;
-            /** @default  */
             repo_path?: string;
             source: string;
         };
         Problem: {
-            /** @default  */
             code?: string;
-            /** @default {} */
             data?: {
                 [key: string]: string | number | string[];
             };
-            /** @default  */
             detail?: string;
-            /** @default  */
             instance?: string;
             status: number;
             title: string;
-            /** @default about:blank */
             type?: string;
         };
         Refused: {
-            /** @default  */
             id?: string;
             problem: components["schemas"]["Problem"];
             /** @constant */
             type: "refused";
         };
         Reject: {
-            /** @default [] */
             action_ids?: string[];
-            /** @default Rejected by the user. */
             reason?: string;
             /** @constant */
             type: "reject";
         };
         RejectBody: {
-            /** @default [] */
             action_ids?: string[];
-            /** @default Rejected by the user. */
             reason?: string;
             /** @constant */
             type?: "reject";
         };
         RemoveRule: {
             rule: components["schemas"]["PermissionRule"];
-            /**
-             * @default session
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             scope?: "project" | "session";
             /** @constant */
             type: "remove_rule";
         };
         RemoveRuleBody: {
             rule: components["schemas"]["PermissionRule"];
-            /**
-             * @default session
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             scope?: "project" | "session";
             /** @constant */
             type?: "remove_rule";
@@ -3151,20 +2550,13 @@ export interface components {
             type?: "rename";
         };
         ResourceLost: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             detail: string;
             id: string;
-            /** @default [] */
             revoked?: string[];
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             tool_name: string;
@@ -3173,22 +2565,17 @@ export interface components {
         };
         Result: {
             content: string | (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
-            /** @default false */
             is_error?: boolean;
         };
         Rewind: {
-            /** @default 0 */
             epoch?: number;
-            /** @default false */
             files?: boolean;
             to: number;
             /** @constant */
             type: "rewind";
         };
         RewindBody: {
-            /** @default 0 */
             epoch?: number;
-            /** @default false */
             files?: boolean;
             to: number;
             /** @constant */
@@ -3196,28 +2583,18 @@ export interface components {
         };
         RiskAssessed: {
             action_id: string;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default {} */
             files?: {
                 [key: string]: string;
             };
             id: string;
-            /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
-            /** @default  */
             reason?: string;
             risk: components["schemas"]["SecurityRisk"];
-            /** @default 0 */
             seq: number;
-            /** @default [] */
             sinks?: ("network" | "outside" | "push" | "secrets")[];
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -3227,70 +2604,53 @@ export interface components {
             llms: {
                 [key: string]: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
             };
-            /** @default multimodal */
+            rule?: string;
+            /** @constant */
+            type: "RouterLLM";
+        };
+        RouterLLMInput: {
+            llms: {
+                [key: string]: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string;
+            };
             rule?: string;
             /** @constant */
             type: "RouterLLM";
         };
         RuleAdded: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
             rule: components["schemas"]["PermissionRule"];
-            /**
-             * @default session
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             scope?: "project" | "session";
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "RuleAdded";
         };
         RuleRemoved: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
             rule: components["schemas"]["PermissionRule"];
-            /**
-             * @default session
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             scope?: "project" | "session";
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "RuleRemoved";
         };
         RunEnded: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
             reason: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             status: components["schemas"]["ExecutionStatus"];
             timestamp: string;
@@ -3303,21 +2663,13 @@ export interface components {
             retryable: boolean;
         };
         RunRequested: {
-            /** @default 0 */
             above?: number;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default false */
             implied?: boolean;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -3325,21 +2677,17 @@ export interface components {
         };
         Same: {
             argument: string;
-            /** @default {} */
             unless?: {
                 [key: string]: string | boolean;
             };
         };
         SavedCallable: {
-            /** @default  */
             description?: string;
             /** @constant */
             type: "CallableSecret";
         };
         SavedLookup: {
-            /** @default  */
             description?: string;
-            /** @default {} */
             headers?: {
                 [key: string]: string;
             };
@@ -3353,9 +2701,7 @@ export interface components {
             name: string;
         };
         SavedStatic: {
-            /** @default  */
             description?: string;
-            /** @default  */
             token?: string;
             /** @constant */
             type: "StaticSecret";
@@ -3366,22 +2712,15 @@ export interface components {
             items: components["schemas"]["Hit"][];
         };
         SecretsChanged: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default [] */
             past?: string[];
             secrets: {
                 [key: string]: components["schemas"]["SavedStatic"] | components["schemas"]["EnvironmentSecret"] | components["schemas"]["SavedLookup"] | components["schemas"]["SavedCallable"];
             };
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
@@ -3390,23 +2729,17 @@ export interface components {
         /** @enum {unknown} */
         SecurityRisk: "HIGH" | "LOW" | "MEDIUM" | "UNKNOWN";
         SendMessage: {
-            /** @default null */
             busy?: components["schemas"]["BusyPolicy"] | null;
             content: string | (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
-            /** @default null */
             id?: string | null;
-            /** @default false */
             run?: boolean;
             /** @constant */
             type: "message";
         };
         SendMessageBody: {
-            /** @default null */
             busy?: components["schemas"]["BusyPolicy"] | null;
             content: string | (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
-            /** @default null */
             id?: string | null;
-            /** @default false */
             run?: boolean;
             /** @constant */
             type?: "message";
@@ -3473,31 +2806,25 @@ export interface components {
             type?: "confirmation_policy";
         };
         SetGoal: {
-            /** @default null */
-            judge?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
-            /** @default 10 */
+            judge?: ((components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string) | null;
             max_iterations?: number;
             objective: string;
             /** @constant */
             type: "goal";
         };
         SetGoalBody: {
-            /** @default null */
-            judge?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
-            /** @default 10 */
+            judge?: ((components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string) | null;
             max_iterations?: number;
             objective: string;
             /** @constant */
             type?: "goal";
         };
         SetSecurityAnalyzer: {
-            /** @default [] */
             names?: string[];
             /** @constant */
             type: "security_analyzer";
         };
         SetSecurityAnalyzerBody: {
-            /** @default [] */
             names?: string[];
             /** @constant */
             type?: "security_analyzer";
@@ -3517,77 +2844,47 @@ export interface components {
             type?: "tags";
         };
         Skill: {
-            /** @default [] */
             allowed_tools?: string[];
-            /** @default  */
             body?: string;
             brought?: {
                 [key: string]: components["schemas"]["MCPServer"];
             };
-            /** @default  */
             compatibility?: string;
-            /** @default  */
             description?: string;
-            /** @default  */
             digest?: string;
-            /** @default [] */
             inputs?: string[];
-            /** @default false */
             is_package?: boolean;
-            /** @default  */
             license?: string;
-            /** @default {} */
             metadata?: Record<string, never>;
-            /** @default true */
             model_may_invoke?: boolean;
             name: string;
-            /**
-             * @default program
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             origin?: "plugin" | "program" | "project" | "user";
-            /** @default  */
             path?: string;
-            /** @default [] */
             paths?: string[];
-            /** @default [] */
             servers?: string[];
-            /** @default [] */
             triggers?: string[];
-            /** @default  */
             version?: string;
         };
         SkillActivated: {
-            /** @default [] */
             allowed_tools?: string[];
-            /** @default null */
             by?: string | null;
             cause: string;
-            /** @default null */
             caused_by?: string | null;
-            /** @default [] */
             content?: (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
             id: string;
-            /** @default 0 */
             seq: number;
             skill: string;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "SkillActivated";
         };
         Spending: {
-            /** @default 0 */
             calls?: number;
-            /** @default 0 */
             cost?: number;
-            /** @default 0 */
             seconds?: number;
-            /** @default 0 */
             unpriced?: number;
             usage?: components["schemas"]["Usage"];
         };
@@ -3627,83 +2924,54 @@ export interface components {
             unpriced: number;
         };
         StuckDetected: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default  */
             detail?: string;
             id: string;
-            /** @default false */
             nudge?: boolean;
             pattern: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "StuckDetected";
         };
         StuckDetection: {
-            /** @default 4 */
             action_error?: number;
-            /** @default 4 */
             action_observation?: number;
-            /** @default 6 */
             alternating?: number;
-            /** @default 3 */
             monologue?: number;
-            /** @default true */
             nudge?: boolean;
         };
         Summary: {
-            /** @default [] */
             asked?: string[];
-            /** @default 0 */
             count?: number;
-            /** @default [] */
             decisions?: string[];
-            /** @default [] */
             failed?: string[];
-            /** @default [] */
             files?: string[];
-            /** @default 0 */
             first?: number;
-            /** @default 0 */
             last?: number;
-            /** @default [] */
             open?: string[];
-            /** @default  */
             task?: string;
         };
         SwitchLLM: {
-            llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
+            llm: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string;
             /** @constant */
             type: "switch_llm";
         };
         SwitchLLMBody: {
-            llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
+            llm: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string;
             /** @constant */
             type?: "switch_llm";
         };
         SystemPromptEvent: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default  */
             dynamic_context?: string;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default agent
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             system_prompt: string;
             timestamp: string;
@@ -3712,17 +2980,11 @@ export interface components {
             type: "SystemPromptEvent";
         };
         TagsChanged: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             tags: {
                 [key: string]: string;
@@ -3741,22 +3003,15 @@ export interface components {
             model: string;
         };
         Ticket: {
-            /** @default 30 */
             expires_in: number;
             ticket: string;
         };
         TitleChanged: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             title: string;
@@ -3765,71 +3020,45 @@ export interface components {
         };
         Tool: {
             name: string;
-            /** @default {} */
             params?: {
                 [key: string]: string | number | boolean | null;
             };
         };
         ToolAnnotations: {
-            /** @default true */
             destructive?: boolean;
-            /** @default false */
             idempotent?: boolean;
-            /** @default true */
             open_world?: boolean;
-            /** @default false */
             read_only?: boolean;
-            /** @default  */
             title?: string;
         };
         ToolDefinition: {
-            /** @default [] */
             aliases?: string[];
             annotations?: components["schemas"]["ToolAnnotations"];
-            /** @default false */
             changed?: boolean;
-            /** @default false */
             client?: boolean;
-            /** @default null */
             deadline?: number | null;
-            /** @default false */
             delegates?: boolean;
             description: string;
-            /** @default false */
             dispatches?: boolean;
-            /** @default false */
             ends_turn?: boolean;
-            /** @default false */
             harmless?: boolean;
-            /** @default [] */
             headline?: string[];
-            /** @default false */
             holds_resource?: boolean;
-            /** @default  */
             invokes?: string;
-            /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
-            /** @default false */
             looks?: boolean;
             name: string;
-            /** @default ask */
             on_crash?: components["schemas"]["OnCrash"];
             parameters: unknown;
-            /** @default {} */
             parts?: {
                 [key: string]: {
                     [key: string]: string;
                 };
             };
-            /** @default false */
             recalls?: boolean;
-            /** @default  */
             remote?: string;
-            /** @default null */
             same?: components["schemas"]["Same"] | null;
-            /** @default  */
             server?: string;
-            /** @default  */
             shell?: string;
         };
         ToolList: {
@@ -3837,77 +3066,49 @@ export interface components {
         };
         ToolResultRequested: {
             action_id: string;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default null */
             deadline?: number | null;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "ToolResultRequested";
         };
         ToolResultsAwaited: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             /** @constant */
             type: "ToolResultsAwaited";
         };
         ToolsChanged: {
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
-            /** @default [] */
             changed?: string[];
-            /** @default false */
             deferred?: boolean;
             id: string;
-            /** @default  */
             problem?: string;
-            /** @default [] */
             prompts?: string[];
-            /** @default 0 */
             seq: number;
             server: string;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
-            /** @default  */
             told?: string;
-            /** @default [] */
             tools?: components["schemas"]["ToolDefinition"][];
             /** @constant */
             type: "ToolsChanged";
         };
         TreeGrant: {
-            /** @default null */
             cost?: number | null;
-            /** @default null */
             steps?: number | null;
-            /** @default null */
             tokens?: number | null;
         };
         Unfollow: {
@@ -3930,32 +3131,20 @@ export interface components {
             type?: "secrets";
         };
         Usage: {
-            /** @default 0 */
             cache_read_tokens?: number;
-            /** @default 0 */
             cache_write_tokens?: number;
-            /** @default 0 */
             completion_tokens?: number;
-            /** @default 0 */
             prompt_tokens?: number;
-            /** @default 0 */
             reasoning_tokens?: number;
         };
         UserRejectObservation: {
             action_id: string;
-            /** @default null */
             by?: string | null;
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default Rejected by the user. */
             rejection_reason?: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default user
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
             tool_call_id: string;
@@ -3965,37 +3154,22 @@ export interface components {
         };
         WorkspaceSnapshot: {
             at: number;
-            /** @default null */
             by?: string | null;
-            /** @default [] */
             calls?: number[];
-            /** @default null */
             caused_by?: string | null;
             id: string;
-            /** @default false */
             late?: boolean;
-            /** @default [] */
             left_out?: string[];
-            /** @default  */
             off?: string;
-            /** @default 0 */
             seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
-            /** @default  */
             tree?: string;
             /** @constant */
             type: "WorkspaceSnapshot";
-            /**
-             * @default before
-             * @enum {unknown}
-             */
+            /** @enum {unknown} */
             when?: "after" | "before";
-            /** @default null */
             writes?: string[] | null;
         };
     };
@@ -4615,7 +3789,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventPage"];
-                    "text/event-stream": components["schemas"]["ServerSentEvent"];
                 };
             };
             401: components["responses"]["Problem"];
@@ -4687,6 +3860,39 @@ export interface operations {
             403: components["responses"]["Problem"];
             404: components["responses"]["Problem"];
             406: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    follow_events: {
+        parameters: {
+            query?: {
+                after?: string;
+                deltas?: boolean;
+                epoch?: number;
+            };
+            header?: {
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["ServerSentEvent"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
             422: components["responses"]["Problem"];
             429: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
