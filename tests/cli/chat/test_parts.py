@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_toolkit.completion import DummyCompleter
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -16,9 +17,10 @@ from agentrt.cli.chat.attachments import TEXT_BYTES, as_content, mentions, quote
 from agentrt.cli.chat.commands import COMMANDS, Invoked, Message, Mistyped, beginning, meant, named
 from agentrt.cli.chat.completing import wanted_path
 from agentrt.cli.chat.doing import Doing
-from agentrt.cli.chat.kept import MOST, Kept, may_be_kept
+from agentrt.cli.chat.kept import MOST, Entry, Kept, may_be_kept
 from agentrt.cli.chat.pastes import Pastes
 from agentrt.cli.chat.paths import fitting, listed
+from agentrt.cli.chat.prompt import Prompt, Typed
 from agentrt.cli.chat.scroll import A_FRAME, RESET, ROWS, Scroll, wrapped
 from agentrt.cli.chat.status import Status, Task, plan_lines, short
 from agentrt.specs import ImageContent, TextContent
@@ -64,6 +66,21 @@ def test_a_long_paste_is_folded_and_unfolded() -> None:
     assert pastes.folded(long + "!") == "[pasted 10,000 lines #2]"
     assert pastes.folded("x" * 5000) == "[pasted 5,000 characters]"
     assert pastes.unfolded("see [pasted 10,000 lines] and [pasted 3 lines]") == f"see {long} and [pasted 3 lines]"
+
+
+@pytest.mark.simulated
+async def test_a_paste_comes_folded_from_the_history_of_another_chat(tmp_path: Path) -> None:
+    one, other = ("\n".join(f"{word} {number}" for number in range(30)) for word in ("one", "other"))
+    kept = Kept(tmp_path / "history.jsonl")
+    kept.add(Entry("read [pasted 30 lines]", {"[pasted 30 lines]": one}))
+    kept.add(Entry("and [pasted 30 lines]", {"[pasted 30 lines]": other}))
+    prompt = Prompt(kept, DummyCompleter())
+    prompt.paste(other)
+    assert prompt.take() == Typed("[pasted 30 lines]", other, {"[pasted 30 lines]": other})
+    recalled = list(prompt.buffer.history.load_history_strings())
+    assert recalled == ["and [pasted 30 lines]", "read [pasted 30 lines #2]"]
+    prompt.give(recalled[1])
+    assert prompt.take() == Typed("read [pasted 30 lines #2]", f"read {one}", {"[pasted 30 lines #2]": one})
 
 
 def test_lines_come_out_of_the_scroll_once_and_an_unfinished_one_stays() -> None:
@@ -123,15 +140,16 @@ def test_what_was_typed_is_kept_for_the_next_chat(tmp_path: Path) -> None:
     path = tmp_path / "store" / "history.jsonl"
     kept = Kept(path, lambda text: text.replace("value", "***"))
     for text in ("one", "two\nlines", "with the value", "password: abcdefgh"):
-        kept.add(text)
-    assert kept.read() == ["one", "two\nlines"]
+        kept.add(Entry(text))
+    kept.add(Entry("see [pasted 12 lines]", {"[pasted 12 lines]": "the value\n" * 12}))
+    assert kept.read() == [Entry("one"), Entry("two\nlines")]
     assert path.stat().st_mode & 0o777 == 0o600
     with path.open("ab") as file:
         file.write(b'{"text":"cut by a cra\n' + b'{"text":"x"}\n' * (3 * MOST))
-    assert kept.read() == ["x"] * MOST
+    assert kept.read() == [Entry("x")] * MOST
     assert len(path.read_bytes().splitlines()) == MOST
     assert Kept(None).read() == []
-    Kept(tmp_path).add("a directory is no file")
+    Kept(tmp_path).add(Entry("a directory is no file"))
 
 
 def test_paths_are_named_by_an_at() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from .pastes import unfolded
+
 NAME = "chat_history.jsonl"
 
 MOST = 1_000
@@ -32,10 +34,16 @@ _KEYS = re.compile(
 )
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """A line of the file."""
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of the file: what the prompt showed, and the long pasted texts in it, by their marks."""
 
     text: str
+    pasted: dict[str, str] = {}
+
+    @property
+    def whole(self) -> str:
+        """What was sent."""
+        return unfolded(self.text, self.pasted)
 
 
 def may_be_kept(text: str) -> bool:
@@ -53,7 +61,7 @@ class Kept:
     def __init__(self, path: Path | None, hidden: Callable[[str], str] = lambda text: text) -> None:
         self._path, self._hidden = path, hidden
 
-    def read(self) -> list[str]:
+    def read(self) -> list[Entry]:
         """Return the last `MOST` entries; a file that has many more is shortened."""
         if self._path is None:
             return []
@@ -66,34 +74,34 @@ class Kept:
             self._replace(entries)
         return entries
 
-    def add(self, text: str) -> None:
+    def add(self, entry: Entry) -> None:
         """Keep an entry, unless it may contain a key."""
-        if self._path is None or not may_be_kept(text) or self._hidden(text) != text:
+        if self._path is None or not may_be_kept(entry.whole) or self._hidden(entry.whole) != entry.whole:
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                os.write(file, msgspec.json.encode(Entry(text)) + b"\n")
+                os.write(file, msgspec.json.encode(entry) + b"\n")
             finally:
                 os.close(file)
         except OSError:
             return
 
-    def _replace(self, entries: Iterable[str]) -> None:
+    def _replace(self, entries: Iterable[Entry]) -> None:
         assert self._path is not None
         made = self._path.with_suffix(f".{os.getpid()}")
         try:
             made.touch(0o600)
-            made.write_bytes(b"".join(msgspec.json.encode(Entry(text)) + b"\n" for text in entries))
+            made.write_bytes(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
             made.replace(self._path)
         except OSError:
             return
 
 
-def _decoded(lines: Iterable[bytes]) -> Iterable[str]:
+def _decoded(lines: Iterable[bytes]) -> Iterable[Entry]:
     for line in lines:
         try:
-            yield msgspec.json.decode(line, type=Entry).text
+            yield msgspec.json.decode(line, type=Entry)
         except (msgspec.MsgspecError, UnicodeDecodeError):  # a line that was cut by a crash
             continue

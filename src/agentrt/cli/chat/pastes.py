@@ -1,8 +1,9 @@
-"""`Pastes`: long pasted texts, each shown as a short mark until it is sent. Pure."""
+"""`Pastes`: long pasted texts, each shown as a short mark until it is sent, and again from the history. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 LINES = 10
 """Maximum number of lines of a paste that is shown in full."""
@@ -35,4 +36,17 @@ class Pastes:
 
     def unfolded(self, typed: str) -> str:
         """Return what was typed, with the pasted texts in place of their marks."""
-        return _MARK.sub(lambda mark: self._texts.get(mark[0], mark[0]), typed)
+        return unfolded(typed, self._texts)
+
+    def pasted_in(self, typed: str) -> dict[str, str]:
+        """Return the pasted texts in what was typed, by their marks."""
+        return {mark: self._texts[mark] for mark in _MARK.findall(typed) if mark in self._texts}
+
+    def folded_again(self, typed: str, pasted: Mapping[str, str]) -> str:
+        """Return what was typed in another prompt, with `pasted` texts, as this prompt shows it."""
+        return _MARK.sub(lambda mark: self.folded(pasted[mark[0]]) if mark[0] in pasted else mark[0], typed)
+
+
+def unfolded(typed: str, pasted: Mapping[str, str]) -> str:
+    """Return what was typed, with the pasted texts in place of their marks."""
+    return _MARK.sub(lambda mark: pasted.get(mark[0], mark[0]), typed)

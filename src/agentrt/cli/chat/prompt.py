@@ -33,21 +33,22 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Typed(msgspec.Struct, frozen=True):
-    """The text that was sent: as the prompt showed it, and in full."""
+    """The text that was sent: as the prompt showed it, and in full; and the long pasted texts in it, by their marks."""
 
     shown: str
     whole: str
+    pasted: dict[str, str] = {}
 
 
 class _History(History):
     """What was typed in earlier chats and in this one; the chat stores it."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: Kept, pastes: Pastes) -> None:
         super().__init__()
-        self._kept = kept
+        self._kept, self._pastes = kept, pastes
 
     def load_history_strings(self) -> Iterable[str]:
-        return reversed(self._kept.read())
+        return [self._pastes.folded_again(entry.text, entry.pasted) for entry in reversed(self._kept.read())]
 
     def store_string(self, string: str) -> None:
         """Do nothing: a message is stored when the log has it."""
@@ -57,12 +58,13 @@ class Prompt:
     """Two buffers; `asked` says which of them is shown."""
 
     def __init__(self, kept: Kept, completer: Completer) -> None:
+        self._pastes = Pastes()
+        history = _History(kept, self._pastes)
         self.buffer = Buffer(
-            completer=completer, complete_while_typing=True, multiline=True, history=_History(kept), name="prompt"
+            completer=completer, complete_while_typing=True, multiline=True, history=history, name="prompt"
         )
         self.answer = Buffer(multiline=False, name="answer")
         self.asked: Asked | None = None
-        self._pastes = Pastes()
         self._answered: anyio.Event | None = None
         self._said: str | None = None
         self._key = 0.0
@@ -82,7 +84,7 @@ class Prompt:
             self.buffer.reset()
             return None
         self.buffer.reset(append_to_history=True)
-        return Typed(shown, self._pastes.unfolded(shown))
+        return Typed(shown, self._pastes.unfolded(shown), self._pastes.pasted_in(shown))
 
     def complete(self) -> None:
         """Go to the next completion, or type the part that all completions have in common."""

@@ -29,7 +29,7 @@ from .commands import Invoked, Message, Mistyped, meant
 from .completing import ChatCompleter
 from .doing import Doing, Given, Left, Next
 from .earlier import earlier
-from .kept import Kept
+from .kept import Entry, Kept
 from .keys import keys
 from .prompt import Prompt, Typed
 from .screen import PLAN_ROWS, Bottom, Screen
@@ -179,7 +179,7 @@ class Talk:
         match event:
             case MessageEvent() if (typed := self._sending.pop(event.id, None)) is not None:
                 if plain(event.content[:1]) == typed.whole:  # else it holds a secret
-                    self._place.kept.add(typed.whole)
+                    self._place.kept.add(Entry(typed.shown.strip(), typed.pasted))
             case ConversationErrorEvent(code="max_cost"):
                 self._note("/grant USD lets it spend more and go on", "yellow")
         self._look_whether_it_waits()
@@ -206,14 +206,14 @@ class Talk:
                 case Mistyped(problem):
                     self._note(f"! {problem}", "yellow")
                 case Invoked() as invoked:
-                    self._place.kept.add(text)
+                    self._place.kept.add(Entry(text))
                     self._view.rest()
                     self._console.print()
                     self._note(f"› {text}", "cyan")
                     self._tasks.start_soon(self._or_say, self._do, invoked)
                 case Message(text):
                     name = new_id()
-                    self._sending[name] = Typed(typed.shown, text)
+                    self._sending[name] = msgspec.structs.replace(typed, whole=text)
                     self._message_in.send_nowait(name)
                     self._refresh()
 
@@ -231,7 +231,7 @@ class Talk:
             typed = self._sending[name]
             if not await self._or_say(self._send_one, name, typed):
                 self._sending.pop(name, None)
-                self._prompt.give(typed.whole)
+                self._prompt.give(typed.shown)
                 self._refresh()
                 continue
             self._tasks.start_soon(self._or_say, self._conversation.start_run)
