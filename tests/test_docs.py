@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import anyio
 import pytest
 
 from agentrt.testing import ScriptedProvider, say
-from tests import demo_picture, event_page, programs
+from tests import demo_picture, event_page, man_page, programs
 
 pytestmark = pytest.mark.simulated
 
@@ -91,6 +93,20 @@ def test_the_page_of_events_is_that_of_the_types() -> None:
     """`python -m tests.event_page > docs/events.md` makes it anew."""
     assert (ROOT / "docs" / "events.md").read_text() == event_page.page()
     assert event_page.missing() == set()
+
+
+def test_the_manual_page_is_that_of_the_commands() -> None:
+    """`python -m tests.man_page > docs/agentrt.1` makes it anew."""
+    assert (ROOT / "docs" / "agentrt.1").read_text() == man_page.page()
+
+
+@pytest.mark.real
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_the_manual_page_is_sound() -> None:
+    words = ["groff", "-man", "-Tutf8", "-ww", str(ROOT / "docs" / "agentrt.1")]
+    checked = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert checked.stderr == ""
+    assert "agentrt serve" in checked.stdout
 
 
 def test_the_messages_of_the_page_on_troubleshooting_are_those_of_the_code() -> None:
