@@ -204,7 +204,8 @@ def _child(event: ChildStarted | ChildMessaged | ChildWaiting | ChildFinished, n
         case ChildFinished():
             good = event.status is ExecutionStatus.FINISHED
             unpriced = sum(spent.unpriced for spent in event.spending.values())
-            spent = f"  ·  {count(event.steps, 'model call')}  ·  {money(event.cost, unpriced)}"
+            cost = f"  ·  {money(event.cost, unpriced)}" if event.cost or not unpriced else ""  # the summary says so
+            spent = f"  ·  {count(event.steps, 'model call')}{cost}"
             how = "finished" if good else "ended: " + event.status.value.replace("_", " ")
             yield Text.assemble(("  ◂ ", "blue"), f"{named} ", (how, "green" if good else "red"), (spent, "dim"))
 
