@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -51,7 +52,7 @@ async def test_a_snippet_runs(code: str, tmp_path: Path) -> None:
     """As it stands, but for the model: a scripted provider answers in the real one's place."""
     if "create_app(" in code and "serving(" not in code:
         code += USE
-    async with ScriptedProvider(lambda body: say("Hello.")) as provider:
+    async with ScriptedProvider(lambda body: say('["Hello."]' if _wants_json(body) else "Hello.")) as provider:
         scripted = f'LLM("openai/scripted", base_url="{provider.base_url}")'
         program = re.sub(r'LLM\("anthropic/[^"]+"\)', scripted, code)
         ran = await anyio.to_thread.run_sync(
@@ -65,9 +66,26 @@ async def test_a_snippet_runs(code: str, tmp_path: Path) -> None:
         assert "Hello." in ran.stdout
 
 
+def _wants_json(request: dict[str, Any]) -> bool:
+    return "JSON" in str(request.get("messages", [""])[-1])
+
+
 def test_the_first_program_of_the_readme_prints_the_answer() -> None:
     first = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[0]
     assert "print(await conversation.prompt(" in first, "the snippet's run looks at what it prints"
+
+
+def test_no_program_beside_those_of_other_libraries_is_longer() -> None:
+    page = (ROOT / "docs" / "embedding.md").read_text()
+    programs = page.partition("## Beside other libraries")[2].partition("\n## ")[0].split("### ")[1:]
+    assert len(programs) == 5
+    for program in programs:
+        blocks = re.findall(r"```(python|py)\n(.*?)```", program, re.DOTALL)
+        assert [kind for kind, _ in blocks] == ["python", "py", "py"]
+        own, *others = (
+            sum(bool(line.strip()) and not line.startswith("#") for line in code.splitlines()) for _, code in blocks
+        )
+        assert own <= min(others), program
 
 
 def test_links_between_pages_lead_somewhere() -> None:

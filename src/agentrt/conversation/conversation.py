@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Never, TypeVar, cast, overload
@@ -224,6 +224,12 @@ class Conversation(Steering):
         from .typed import prompt_for  # needed by few
 
         return await prompt_for(self, message, output)
+
+    async def stream_text(self, message: str | Iterable[Content]) -> AsyncIterator[str]:
+        """Send a message, let the agent work on it, and yield its words as it writes them: see `Run.text`."""
+        await self.send_message(message)
+        async for piece in self.run().text():
+            yield piece
 
     async def start_run(self) -> Cursor:
         """Let the agent work, without waiting for it. Raises the same errors as `run`."""

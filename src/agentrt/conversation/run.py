@@ -50,6 +50,20 @@ class Run:
         async for item in self._end.stream(await self._begin(), at_rest):
             yield item
 
+    async def text(self) -> AsyncIterator[str]:
+        """Yield the agent's words as it writes them: its messages, what it says before its calls, and its answer.
+
+        Between two of them comes an empty line. If a model call is retried, its text comes again from the beginning.
+        """
+        from .words import Words  # needed by few
+
+        words = Words()
+        async for item in self.stream():
+            for piece in words.take(item):
+                yield piece
+        for piece in words.end(self._end.state.answer):
+            yield piece
+
     def __iter__(self) -> Never:
         raise ConfigurationError("a run is asynchronous: write 'async for event in conversation.run()', or await it")
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import anyio
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, ConversationMissing
 from ..protocols import Storage
 from ..secrets import AnySecret
 from ..specs import Agent, DockerWorkspace, RemoteWorkspace
 from ..tools import AnyTool
+from ..tools.functions import tools_in
 from .conversation import Conversation
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def run_sync(
     tools: Sequence[AnyTool] = ...,
     secrets: Mapping[str, AnySecret] = ...,
     store: Path | str | Storage | None = ...,
+    id: str | None = ...,
     on_event: EventCallback | None = ...,
 ) -> str: ...
 
@@ -46,6 +49,7 @@ def run_sync(
     tools: Sequence[AnyTool] = ...,
     secrets: Mapping[str, AnySecret] = ...,
     store: Path | str | Storage | None = ...,
+    id: str | None = ...,
     on_event: EventCallback | None = ...,
 ) -> T: ...
 
@@ -59,12 +63,15 @@ def run_sync(
     tools: Sequence[AnyTool] = (),
     secrets: Mapping[str, AnySecret] = {},
     store: Path | str | Storage | None = None,
+    id: str | None = None,
     on_event: EventCallback | None = None,
 ) -> Any:
-    """Return the agent's answer to `text`, in a new conversation; block until it is there.
+    """Return the agent's answer to `text`, in a new conversation, or in the one with this `id` if it is there; block
+    until it is there.
 
-    The arguments are those of `Conversation` and of its `prompt`. Ctrl-C interrupts the agent. Raises the errors of
-    `prompt`, and `ConfigurationError` if an event loop is already running: use `await conversation.prompt(text)` there.
+    The arguments are those of `Conversation` and of its `prompt`. A conversation that goes on keeps its agent. Ctrl-C
+    interrupts the agent. Raises the errors of `prompt`, and `ConfigurationError` if an event loop is already running:
+    use `await conversation.prompt(text)` there.
     """
     try:
         asyncio.get_running_loop()
@@ -72,10 +79,15 @@ def run_sync(
         pass
     else:
         raise ConfigurationError("run_sync blocks, and an event loop runs here: use 'await conversation.prompt(text)'")
-    conversation = Conversation(agent, workspace, tools=tools, secrets=secrets, store=store, on_event=on_event)
-    return anyio.run(partial(_prompt, conversation, text, output))
+    given: dict[str, Any] = {"tools": tools, "secrets": secrets, "store": store, "id": id, "on_event": on_event}
+    return anyio.run(partial(_prompt, agent, workspace, given, text, output))
 
 
-async def _prompt(conversation: Conversation, text: str, output: Any) -> Any:
-    async with conversation:
+async def _prompt(agent: Agent, workspace: Any, given: Mapping[str, Any], text: str, output: Any) -> Any:
+    if given["id"] is not None:
+        with suppress(ConversationMissing):
+            tools = (*given["tools"], *tools_in(agent))  # functions are not in the log
+            async with Conversation(**{**given, "tools": tools}) as there:
+                return await there.prompt(text, output=output)
+    async with Conversation(agent, workspace, **given) as conversation:
         return await conversation.prompt(text, output=output)
