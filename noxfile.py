@@ -160,7 +160,8 @@ def proofs(session: nox.Session) -> None:
     _install_long(session)
     with tempfile.TemporaryDirectory() as directory:
         seconds = Path(directory, "seconds.json")
-        _run_long(session, "--once", "--seconds-to", str(seconds), *session.posargs)
+        # in one word: an existing file by itself would be taken for tests, and its directory for the project's
+        _run_long(session, "--once", f"--seconds-to={seconds}", *session.posargs)
         laws = ("-m", "hypothesis and not long", "--hypothesis-profile=thorough", "--once", "-n", str(CORES))
         session.run("pytest", *laws, *session.posargs, success_codes=FOUND)
         if not session.posargs and not _git("status", "--porcelain", "--untracked-files=no"):

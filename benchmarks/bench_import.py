@@ -158,7 +158,7 @@ def run() -> Start:
             connection, _ = listener.accept()
             with connection:
                 if not connection.recv(65536).startswith(b"POST /v1/chat/completions"):
-                    raise SystemExit("the first request is no call of the model")
+                    raise SystemExit("the first request is not a call of the model")
                 return _started(process, begun)
 
 

@@ -299,7 +299,7 @@ def every_event() -> list[Event]:
             ),
             skills=(Skill(name="pdf", description="Reads PDF.", path="/w/pdf.md", origin="project"),),
             offers=(Offer(digest="1" * 64, name="hooks of the project", path="/w/hooks.json"),),
-            problems=(ContextProblem("/w/x.md", "is no text in UTF-8"),),
+            problems=(ContextProblem("/w/x.md", "is not text in UTF-8"),),
             texts=(BlobReference("ab" * 32, 9, "application/json", "skills"),),
         ),
         ConsentGiven(digest="1" * 64),

@@ -54,5 +54,5 @@ def test_events_that_are_not_the_right_ones_are_refused(events: list[Event]) -> 
     if events:
         stored = memo(fold(events))
         assert stored is not None
-        with pytest.raises(ValueError, match="is no ConversationCreated"):
+        with pytest.raises(ValueError, match="is not a ConversationCreated"):
             recalled(stored, [])

@@ -135,7 +135,7 @@ async def test_a_plugin_is_loaded_meanwhile(place: Path, tmp_path: Path) -> None
     )
     async with Conversation(Agent(llm=MODEL), place, store="memory://", client=model) as conversation:
         await conversation.prompt("Go")
-        with pytest.raises(ConfigurationError, match="is no plugin"):
+        with pytest.raises(ConfigurationError, match="is not a plugin"):
             await conversation.load_plugin(str(place))
         await conversation.load_plugin(str(made))
         assert set(conversation.state.spec.agents) == {"sweeper"}
@@ -185,11 +185,11 @@ async def test_from_a_git_address_at_a_revision_and_from_a_marketplace(place: Pa
     ("source", "said"),
     [
         (PluginSource("./nowhere"), "no directory"),
-        (PluginSource("./empty"), "is no plugin"),
+        (PluginSource("./empty"), "is not a plugin"),
         (PluginSource("file:///nowhere/at/all.git"), "cannot be fetched"),
         (PluginSource("http://127.0.0.1:9/x.git"), "cannot be fetched"),
-        (PluginSource("x@./empty"), "is no marketplace"),
-        (PluginSource("file:///tmp", ref="--upload-pack=x"), "is no revision"),
+        (PluginSource("x@./empty"), "is not a marketplace"),
+        (PluginSource("file:///tmp", ref="--upload-pack=x"), "is not a revision"),
     ],
 )
 async def test_one_that_cannot_be_had_is_told_and_the_run_goes_on(place: Path, source: PluginSource, said: str) -> None:

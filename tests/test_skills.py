@@ -395,6 +395,6 @@ async def test_what_cannot_be_read_is_told_and_the_run_goes_on(place: Path, tmp_
     (resolved,) = talked.events(ContextResolved)
     told = {Path(problem.path).name: problem.what for problem in resolved.problems}
     assert "leads out of the repository" in told["AGENTS.md"]
-    assert "no YAML" in told["broken.md"]
+    assert "not YAML" in told["broken.md"]
     assert "larger than" in told["large.md"]
     assert "no directory" in told["nowhere"]

@@ -407,7 +407,7 @@ async def test_a_cursor_beyond_the_end_is_refused(tmp_path: Path) -> None:
 async def test_text_that_is_no_unicode_is_refused_and_nothing_else(tmp_path: Path) -> None:
     runtime = Runtime(tmp_path / "store", client=ScriptedLLM([say("Hello.")]))
     async with runtime, Conversation(AGENT, tmp_path, runtime=runtime) as conversation:
-        with pytest.raises(EventRefused, match="no Unicode"):
+        with pytest.raises(EventRefused, match="not valid Unicode"):
             await conversation.send_message("\ud800")
         await conversation.send_message("hello")
         assert (await conversation.run()).status is ExecutionStatus.FINISHED

@@ -70,7 +70,7 @@ def encode(event: Event) -> bytes:
 
 
 def decode_envelope(record: bytes) -> Envelope:
-    """Return the envelope of a record. Raises `msgspec.DecodeError` or `UnicodeDecodeError` if it is no event."""
+    """Return the envelope of a record. Raises `msgspec.DecodeError` or `UnicodeDecodeError` if it is not an event."""
     return _envelopes.decode(record)
 
 

@@ -260,7 +260,7 @@ def checked(control: AnyControl) -> AnyControl:
     try:
         return _decoder.decode(msgspec.json.encode(control))
     except UnicodeEncodeError as error:
-        raise EventRefused(f"text that is no Unicode cannot be logged: {error}") from error
+        raise EventRefused(f"the event contains text that is not valid Unicode: {error}") from error
     except (TypeError, AttributeError, msgspec.MsgspecError) as error:
         raise ConfigurationError(f"{tag_of(control)}: {error}") from error
 

@@ -29,7 +29,7 @@ def tree_digest(directory: str) -> str | None:
     """Return the SHA-256, in hexadecimal, of all names and contents below a directory except `.git`; the content of a
     link is its target's path.
 
-    None if it is no directory, cannot be read, is too large, or has a link that leads out of it or into `.git`.
+    None if it is not a directory, cannot be read, is too large, or has a link that leads out of it or into `.git`.
     """
     digest, files, size = sha256(), 0, 0
     try:

@@ -38,7 +38,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     found: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Convert `content` from a text or a list to a tuple. Raises `TypeError` if it is no content."""
+        """Convert `content` from a text or a list to a tuple. Raises `TypeError` if it is not content."""
         given: Any = self.content
         if type(given) is not tuple:
             given = text(given) if isinstance(given, str) else tuple(given)

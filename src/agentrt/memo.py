@@ -131,7 +131,7 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
     def named(seq: int, kind: type[E]) -> E:
         event = by_seq.get(seq)
         if not isinstance(event, kind):
-            raise ValueError(f"event {seq} is no {kind.__name__}")
+            raise ValueError(f"event {seq} is not a {kind.__name__}")
         return event
 
     views = Chain.join(stored.views, stored.places)

@@ -128,7 +128,7 @@ def _of_runners(words: Sequence[str], start: str) -> Iterator[str]:
 
 
 def _first_operand(words: Iterable[str]) -> Iterator[str]:
-    """Yield the first word that is no option and no subcommand, if there is one."""
+    """Yield the first word that is not an option and no subcommand, if there is one."""
     yield from islice((word for word in words if not word.startswith("-") and word not in _SUBCOMMANDS), 1)
 
 

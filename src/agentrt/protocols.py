@@ -69,7 +69,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
     def one(self) -> LLM:
         """The chosen model. Raises `TypeError` if no single model was chosen."""
         if not isinstance(self.llm, LLM):
-            raise TypeError(f"{type(self.llm).__name__} is no single model: RoutedClient chooses one")
+            raise TypeError(f"{type(self.llm).__name__} is not a single model: RoutedClient chooses one")
         return self.llm
 
 

@@ -401,7 +401,7 @@ class Wordy:
 
 async def test_what_ones_own_masks_is_masked_and_what_is_no_answer_is_noted(tmp_path: Path) -> None:
     made = {"masks": Masking, "none": lambda: Masking(("nobody",)), "words": Wordy}
-    for name, problem in (("masks", ""), ("none", "'nobody' is no result"), ("words", "must return Condensed")):
+    for name, problem in (("masks", ""), ("none", "'nobody' is not a result"), ("words", "must return Condensed")):
         spec = agent(PipelineCondenser(condensers=(name,)), limits=Limits(max_steps=40))  # type: ignore[arg-type]
         spec = msgspec.structs.replace(spec, condenser=NamedCondenser(name=name, max_size=20))
         _, events = await lived(tmp_path / name, spec, looking(14), condensers=made)

@@ -49,7 +49,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     assert gone.stderr == "agentrt: there is no key 'nothing': 'agentrt keys list' shows them\n"
     owner = agentrt(tmp_path, "keys", "create", "--owner", "a b", "--scope", "steer")
     assert owner.returncode == 2
-    assert owner.stderr.startswith("agentrt: 'a b' is no owner: ")
+    assert owner.stderr.startswith("agentrt: 'a b' is not an owner: ")
     assert agentrt(tmp_path, "keys", "create", "--owner", "ada").returncode == 2
     assert agentrt(tmp_path, "keys", "create", "--owner", "ada", "--scope", "all").returncode == 2
 

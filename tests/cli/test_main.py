@@ -133,17 +133,17 @@ def test_without_a_key_one_line_says_what_to_set(tmp_path: Path) -> None:
         (("frobnicate",), "No such command 'frobnicate'"),
         (
             ("run", "x", "--base-url", "localhost:80"),
-            "'localhost:80' is no URL: give one like 'http://127.0.0.1:8000/v1'",
+            "'localhost:80' is not a URL: give one like 'http://127.0.0.1:8000/v1'",
         ),
-        (("run", "x", "--base-url", "http://[::1"), "is no URL"),
-        (("run", "x", "--base-url", "http://127.0.0.1:99999/v1"), "is no URL"),
+        (("run", "x", "--base-url", "http://[::1"), "is not a URL"),
+        (("run", "x", "--base-url", "http://127.0.0.1:99999/v1"), "is not a URL"),
         (("run", "x", "--store", "/proc/store"), "there can be no store in '/proc/store'"),
-        (("run", "x", "--price", "cheap"), "'cheap' is no price: write two amounts, as 0.5,1.5"),
+        (("run", "x", "--price", "cheap"), "'cheap' is not a price: write two amounts, as 0.5,1.5"),
         (("run", "x", "--tools", "nowhere_at_all:x"), "--tools nowhere_at_all:x: cannot be loaded"),
         (("run", "-"), "the task is empty"),
-        (("serve", "--base-url", "nowhere"), "'nowhere' is no URL"),
-        (("serve", "--cors", "nowhere"), "'nowhere' is no origin"),
-        (("serve", "--rate", "often"), "'often' is no rate"),
+        (("serve", "--base-url", "nowhere"), "'nowhere' is not a URL"),
+        (("serve", "--cors", "nowhere"), "'nowhere' is not an origin"),
+        (("serve", "--rate", "often"), "'often' is not a rate"),
         (("serve", "--port", "0", "--store", "/proc/store"), "there can be no store in '/proc/store'"),
     ],
 )
@@ -161,7 +161,7 @@ async def test_a_budget_that_cannot_be_held_is_refused_before_anything_starts(tm
         for words in (("run", "x", "-w", str(tmp_path)), ("serve", "--port", "0")):
             ran = await anyio.to_thread.run_sync(partial(run, *words, *where))
             assert ran.returncode == 2
-            assert "nobody knows the price of 'openai/nobody-knows-it'" in ran.stderr
+            assert "the price of 'openai/nobody-knows-it' is unknown" in ran.stderr
             assert "--price IN,OUT" in ran.stderr
         assert agentrt(tmp_path / "home", "list").stdout.startswith("no conversations yet")
         ran = await anyio.to_thread.run_sync(lambda: run("run", "x", "-w", str(tmp_path), *where, "--price", "1,2"))

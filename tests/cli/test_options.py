@@ -92,7 +92,7 @@ async def test_a_budget_is_kept_and_more_of_it_granted(tmp_path: Path) -> None:
             partial(agentrt, store, "run", "Go.", *where, *model, "--max-cost", "1")
         )
         assert unknown.returncode == 2
-        assert "--max-cost cannot be held" in unknown.stderr
+        assert "--max-cost cannot be enforced" in unknown.stderr
         assert provider.requests == []
         await anyio.to_thread.run_sync(
             partial(agentrt, store, "profile", "save", "priced", "--from-json", str(profile))
@@ -143,8 +143,8 @@ def test_no_value_of_a_secret_is_taken_from_the_command_line_or_shown() -> None:
         (("--tag", "team"), "'team' has no value: write team=VALUE"),
         (("--tag", "Team=x"), "'Team' cannot be the key of a tag"),
         (("--deny", "docker:x"), "there is no tool 'docker'"),
-        (("--max-cost", "0"), "0.0 is no amount: give a number above 0"),
-        (("--max-seconds", "nan"), "nan is no amount"),
+        (("--max-cost", "0"), "0.0 is not an amount: give a number above 0"),
+        (("--max-seconds", "nan"), "nan is not an amount"),
         (("--confirm", "sometimes"), "'sometimes' is not one of 'risky', 'always', 'never'"),
         (("--hooks", "/nonexistent.json"), "cannot read /nonexistent.json: No such file or directory"),
     ],

@@ -46,7 +46,7 @@ def test_wrong_words_are_said(tmp_path: Path) -> None:
     assert "'perhaps' is not one of 'allow', 'ask', 'deny'" in rules(tmp_path, "add", "perhaps", "terminal")[2]
     assert rules(tmp_path, "add", "ask", "mcp_search")[1:] == (
         "1  ask mcp_search\n",
-        "note: 'mcp_search' is no built-in tool\n",
+        "note: 'mcp_search' is not a built-in tool\n",
     )
     with pytest.raises(WorkspaceMissing):
         rules(tmp_path / "nowhere")

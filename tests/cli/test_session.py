@@ -189,7 +189,7 @@ async def test_a_delegated_conversation_is_asked_about_while_another_works(tmp_p
         (tmp_path / "work" / "go").touch()
         assert await terminal.exit_code() == 0
     assert (tmp_path / "two").exists()
-    assert "child 1 has 1 action for your word" in terminal.text
+    assert "child 1 has 1 action to approve" in terminal.text
     assert "child 2 finished  ·  2 model calls" in terminal.text
     assert "2 delegated: 2 finished" in terminal.text
     top = min((tmp_path / "store" / "conversations").iterdir(), key=lambda path: len(path.name))

@@ -192,7 +192,7 @@ def test_delegated_conversations_have_names() -> None:
     assert told(started, replace(started, child_id="e", agent="scout"), asks, replace(asks, actions=()), ended) == [
         "  ▸ child 1  d",
         "  ▸ scout 2  e",
-        "  ▸ scout 2 has 1 action for your word",
+        "  ▸ scout 2 has 1 action to approve",
         "  ◂ child 1 finished  ·  1 model call  ·  $0.2500",
     ]
     assert told(replace(ended, status=ExecutionStatus.STUCK, steps=3)) == [
@@ -215,7 +215,7 @@ def test_what_a_person_set_is_told_and_no_secret_is() -> None:
         '+ rule in this project: deny terminal, command like "git push*"',
         "- rule in this conversation: allow file_editor",
         "secrets: TOKEN",
-        "secrets: none any more",
+        "secrets: none left",
         "title: Tests",
         "tags: team=core",
         "$2.50 more may be spent",
@@ -283,7 +283,7 @@ def test_a_rewind_of_files_names_those_that_stayed_and_those_that_went_whoever_c
         error="a call ran already",
     )
     assert told(restored) == [
-        "↩ 2 files as after event 3",
+        "↩ 2 files restored to event 3",
         "↩ whoever changed them while event 7, 8 ran: a, b",
         "! left as somebody else changed them: theirs",
         "! left, since it is not known what they were or who made them: x",

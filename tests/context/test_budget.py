@@ -59,7 +59,7 @@ def test_an_answer_is_kept_as_short_as_the_budget_asks_for() -> None:
         (Allowance(None, 1500), 1000, PRICED, "raise Limits.max_tokens"),
         (Allowance(0.005, None), 1000, PRICED, r"\$0\.0050 of the budget is left.*conversation\.grant"),
         (Allowance(0.0001, None), 1000, Capabilities(input_cost=1e-6, output_cost=0.0), "grant"),
-        (Allowance(1.0, None), 10, Capabilities(), "nobody knows what this model costs"),
+        (Allowance(1.0, None), 10, Capabilities(), "the price of this model is unknown"),
     ],
 )
 def test_what_cannot_be_afforded_says_what_to_do(left: Allowance, prompt: int, known: Capabilities, said: str) -> None:

@@ -45,7 +45,7 @@ AS_THEY_ARE = [
     "```\nplan</think>\n```",
     "Use </think> to close the reasoning.",
     "It ends with a **</think>** tag.",
-    "<thinker> is no tag, nor is <think",
+    "<thinker> is not a tag, nor is <think",
     "<b>bold</b>",
 ]
 

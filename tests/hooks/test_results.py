@@ -74,7 +74,7 @@ def test_only_for_a_tool_is_a_person_asked_and_only_its_input_rewritten(event: H
 def test_a_rewritten_input_that_is_no_object_is_a_failure(arguments: bytes) -> None:
     result = settled(shell("a"), HookResult(arguments=msgspec.Raw(arguments)))
     assert result.verdict == "deny"
-    assert "no JSON object" in result.error
+    assert "not a JSON object" in result.error
     assert result.arguments is None
 
 

@@ -294,7 +294,7 @@ async def test_after_a_denial_no_more_are_run(tmp_path: Path) -> None:
 async def test_a_rewritten_input_that_is_no_object_denies() -> None:
     result = await run_hook(shell(says({"updatedInput": ["ls"]})), before())
     assert result.verdict == "deny"
-    assert "no JSON object" in result.reason
+    assert "not a JSON object" in result.reason
 
 
 async def test_elsewhere_they_run_side_by_side_and_their_order_stays(tmp_path: Path) -> None:

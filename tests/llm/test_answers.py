@@ -81,7 +81,7 @@ async def test_ids_that_are_numbers_are_read_as_text(client: LiteLLMClient) -> N
 
 
 async def test_content_in_parts_is_read_as_text(client: LiteLLMClient) -> None:
-    """Mistral's form. litellm reads it of that provider only, and of an answer that is no stream the last part only."""
+    """Mistral's form. litellm reads it of that provider only, and without a stream only the last part."""
     parts = [chunk({"role": "assistant", "content": [{"type": "text", "text": part}]}) for part in ("One ", "two.")]
     async with answering(*parts, chunk({}, "stop")) as url:
         reply = await client.complete(request(LLM(model="mistral/magistral-medium-latest", base_url=url)), Watch())

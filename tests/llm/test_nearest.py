@@ -1,4 +1,4 @@
-"""A misspelled model is told with the one that was meant; a later version of a known one is no mistake."""
+"""A misspelled model is told with the one that was meant; a later version of a known one is not a mistake."""
 
 from __future__ import annotations
 

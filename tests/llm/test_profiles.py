@@ -106,7 +106,7 @@ def test_where_nothing_can_be_written_that_is_said(tmp_path: Path) -> None:
         (LLM(model="m", extra_headers={"x-api-key": "x"}), "'x-api-key' in extra_headers"),
         (LLM(model="m", extra_body={"api_key": "x"}), "'api_key' in extra_body"),
         (FallbackLLM((FAST, LLM(model="m", extra_headers={"API-KEY": "x"}))), "as api_key_env"),
-        (LLM(model="m", api_key_env="sk-hunter2"), "api_key_env of 'm' is no name of an environment variable"),
+        (LLM(model="m", api_key_env="sk-hunter2"), "api_key_env of 'm' is not the name of an environment variable"),
         (LLM(model="m", base_url="https://me:hunter2@host/v1"), "base_url of 'm' holds a password"),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_spec_with_a_key_in_it_is_refused(store: ProfileStore, llm: AnyLLM, sa
 
 @pytest.mark.parametrize("name", ["", " a", "a b", "-a", "a/b", "a\n", "é" * 101])
 def test_a_name_is_a_word(store: ProfileStore, name: str) -> None:
-    with pytest.raises(ConfigurationError, match="is no name for a profile"):
+    with pytest.raises(ConfigurationError, match="is not a name for a profile"):
         store.save(name, FAST)
 
 

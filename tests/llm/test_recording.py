@@ -204,7 +204,7 @@ async def test_another_kind_of_file_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("my notes")
     client = RecordingClient(ScriptedLLM([say("a")]), path, environment={})
-    with pytest.raises(RecordingFailed, match=r"cannot record to .*notes.txt: it ends in what is no recorded call"):
+    with pytest.raises(RecordingFailed, match=r"cannot record to .*notes.txt: it does not end in a recorded call"):
         await client.complete(request("a"), Watch())
     assert path.read_text() == "my notes"
 

@@ -105,8 +105,8 @@ async def test_what_a_server_points_to_is_not_asked_where_it_is_private(points: 
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("file:///etc/passwd", "no web address"),
-        ("javascript:alert(1)", "no web address"),
+        ("file:///etc/passwd", "not a web address"),
+        ("javascript:alert(1)", "not a web address"),
         ("http://169.254.169.254/latest", "private address 169.254.169.254"),
         ("http://[fd00::1]/", "private address fd00::1"),
         ("http://no-such-host.invalid/", "not known"),

@@ -139,7 +139,7 @@ def half(message: dict[str, Any], wire: Wire) -> None:
 
 
 def garbage(message: dict[str, Any], wire: Wire) -> None:
-    """Say what is no message, and nothing else."""
+    """Say what is not a message, and nothing else."""
     wire.raw(b"\xff\xfe\x00{{{ no JSON\ndata: [1, 2]\n\n{}\nnull\n\ndata: {{\n\n" * 200)
 
 

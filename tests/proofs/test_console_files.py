@@ -35,7 +35,7 @@ PICTURE: FilePayload = {"name": "green.png", "mimeType": "image/png", "buffer": 
 
 @asynccontextmanager
 async def working(directory: Path, turns: list[Turn], **given: Any) -> AsyncIterator[tuple[Console, Tab, Path]]:
-    """A conversation in a workspace that is no repository, once its first run has ended."""
+    """A conversation in a workspace that is not a repository, once its first run has ended."""
     project = directory / "workspaces" / "project"
     (project / "src").mkdir(parents=True)
     (project / "node_modules").mkdir()

@@ -357,7 +357,7 @@ async def test_the_documentations_program_runs(workspace: DockerWorkspace, tmp_p
     (code,) = re.findall(r"```python engine\n(.*?)```", page, re.DOTALL)
     async with ScriptedProvider(lambda body: say("3.13")) as provider:
         scripted = f'LLM(model="openai/scripted", base_url="{provider.base_url}")'
-        program = re.sub(r'LLM\(model="anthropic/[^"]+"\)', scripted, code).replace("python:3.13", IMAGE)
+        program = re.sub(r'LLM\((?:model=)?"anthropic/[^"]+"\)', scripted, code).replace("python:3.13", IMAGE)
         environment = os.environ | {"AGENTRT_HOME": str(tmp_path / "home")}
         ran = await anyio.to_thread.run_sync(
             lambda: programs.run("-c", program, directory=Path(workspace.path), environment=environment)

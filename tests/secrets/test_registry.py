@@ -246,8 +246,8 @@ async def test_seeds_are_masked_and_have_no_name() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("1ST", "value", "no name"),
-        ("A-B", "value", "no name"),
+        ("1ST", "value", "not a name"),
+        ("A-B", "value", "not a name"),
         ("PATH", "value", "a shell goes by"),
         ("AGENTRT_CALL", "value", "a shell goes by"),
         ("A", "abc", "less than 4"),
@@ -415,7 +415,7 @@ async def test_a_redirect_on_the_same_host_is_followed() -> None:
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("body", "why"),
-    [(b"x" * (MAX_SIZE + 1), "more than 65536 bytes"), (b"\xff\xfe1234", "no text in UTF-8"), (b"", "less than 4")],
+    [(b"x" * (MAX_SIZE + 1), "more than 65536 bytes"), (b"\xff\xfe1234", "not UTF-8 text"), (b"", "less than 4")],
 )
 async def test_an_answer_that_is_no_value_is_refused(body: bytes, why: str) -> None:
     async def answer(request: web.Request) -> web.Response:

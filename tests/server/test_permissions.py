@@ -231,8 +231,9 @@ def test_a_model_that_the_conversation_has_may_be_named_again() -> None:
 
 def test_a_change_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError):
-        of(changes(llm="nonsense"))
+        of(changes(llm=5))
     assert of(changes(busy="steer")) == {"approve"}
+    assert of(changes(llm="scripted/other")) == of(changes(llm={"type": "LLM", "model": "scripted/other"}))
 
 
 def test_rules_for_a_whole_workspace_hold_for_others_too() -> None:

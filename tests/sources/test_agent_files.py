@@ -50,7 +50,7 @@ def test_each_field_is_read(header: str, field: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("header", "body", "says"),
     [
-        ("name: ../x", "b", "is no name for an agent"),
+        ("name: ../x", "b", "is not a name for an agent"),
         ("permission_mode: yolo", "b", "permission_mode is one of"),
         ("name: a", "  ", "needs instructions"),
         ("limits: {max_steps: 0}", "b", "a number of steps from 1 on"),
@@ -81,6 +81,6 @@ def test_a_field_that_seems_to_be_misspelt_is_told(tmp_path: Path) -> None:
     reader = Reader()
     find_agents([tmp_path], reader, "user")
     assert [problem.what for problem in reader.problems] == [
-        "'permissionMode' is no field: 'permission_mode' seems to be meant",
-        "'skils' is no field: 'skills' seems to be meant",
+        "'permissionMode' is not a field: 'permission_mode' seems to be meant",
+        "'skils' is not a field: 'skills' seems to be meant",
     ]

@@ -44,8 +44,8 @@ def test_values_are_of_the_types_of_the_fields() -> None:
 @pytest.mark.parametrize(
     ("header", "said"),
     [
-        ("- a", "no mapping of names to values"),
-        ("name: [", "no YAML"),
+        ("- a", "not a mapping of names to values"),
+        ("name: [", "not YAML"),
         ("name: use it: now", "put texts with ': ' in quotes"),
         ("name: [x]", "Expected `str`, got `array`"),
         ("size: many", "Expected `int`"),

@@ -24,7 +24,7 @@ def test_the_usual_files_are_read_and_what_is_not_known_is_left_out(key: str) ->
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "f is no JSON"),
+        ("{", "f is not JSON"),
         ("[]", 'f has no servers: expected {"mcpServers"'),
         ('{"mcpServers": {"a": 3}}', "f"),
         ('{"mcpServers": {"a": {}}}', "needs a command or a url"),

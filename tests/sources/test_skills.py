@@ -76,9 +76,9 @@ def test_what_cannot_be_used_is_told_and_the_others_are_found(tmp_path: Path) ->
     found, problems = found_in(tmp_path)
     assert [skill.name for skill in found] == ["good"]
     assert {Path(problem.path).name: problem.what.split(" (")[0] for problem in problems} == {
-        "broken.md": "its front matter is no YAML",
+        "broken.md": "its front matter is not YAML",
         "large.md": "is larger than 1 MiB, and was passed over",
-        "binary.md": "is no text in UTF-8",
+        "binary.md": "is not text in UTF-8",
     }
 
 

@@ -28,9 +28,9 @@ def test_what_is_shown_is_hidden_and_the_words_around_it_are_not() -> None:
 @pytest.mark.parametrize(
     ("server", "says"),
     [
-        (MCPServer(url="${URL}"), "with the values of URL it is no server"),
-        (MCPServer(url="http://a:99999/mcp"), "its url is no address"),
-        (MCPServer(url="http://[::1"), "its url is no address"),
+        (MCPServer(url="${URL}"), "with the values of URL it is not a server"),
+        (MCPServer(url="http://a:99999/mcp"), "its url is not an address"),
+        (MCPServer(url="http://[::1"), "its url is not an address"),
         (MCPServer(url="http://a", auth="top\nsecret"), "its header 'Authorization' has characters"),
         (MCPServer(url="http://a", headers={"X-Key": "grün"}), "its header 'X-Key' has characters"),
         (MCPServer(url="http://a", headers={"X Key": "x"}), "its header 'X Key' has characters"),

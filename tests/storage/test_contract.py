@@ -118,9 +118,9 @@ async def test_an_id_is_taken_once(storage: Storage) -> None:
         await storage.create("c")
     for name in ("../c", "", "a/b", ".hidden", "x" * 200):
         for use in (storage.history, storage.where):
-            with pytest.raises(ConfigurationError, match="no conversation id"):
+            with pytest.raises(ConfigurationError, match="not a conversation id"):
                 use(name)
-        with pytest.raises(ConfigurationError, match="no conversation id"):
+        with pytest.raises(ConfigurationError, match="not a conversation id"):
             await storage.create(name)
 
 
@@ -291,7 +291,7 @@ async def test_what_cannot_be_forked_leaves_nothing(storage: Storage) -> None:
         await storage.fork("c", "f", 9, lambda event: None)
     with pytest.raises(ConversationExists):
         await storage.fork("c", "taken", 1, lambda event: None)
-    with pytest.raises(ConfigurationError, match="no conversation id"):
+    with pytest.raises(ConfigurationError, match="not a conversation id"):
         await storage.fork("c", "../f", 1, lambda event: None)
     await write(storage, "f")
 

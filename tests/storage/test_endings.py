@@ -29,7 +29,7 @@ DIED = PauseEvent(source="environment", reason=DIED_REASON)
 STOPPED = PauseEvent(source="environment", reason="the server was stopped")
 RUN, PAUSE, STOP, STEER = RunRequested(), PauseEvent(), InterruptEvent(), InterruptEvent(goes_on=True)
 SAID = MessageEvent(source="user", content=text("Look at 'PauseEvent', too."))
-ANSWER = MessageEvent(source="agent", content=text("A RunRequested is no PauseEvent."))
+ANSWER = MessageEvent(source="agent", content=text("A RunRequested is not a PauseEvent."))
 
 
 def records(*events: Event) -> list[bytes]:

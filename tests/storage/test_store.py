@@ -154,7 +154,7 @@ async def test_names_and_absences_are_said(tmp_path: Path) -> None:
         with pytest.raises(ConversationExists):
             await store.create("c")
         for name in ("../c", "", "a/b", ".hidden", "x" * 200):
-            with pytest.raises(ConfigurationError, match="no conversation id"):
+            with pytest.raises(ConfigurationError, match="not a conversation id"):
                 await store.create(name)
     with pytest.raises(ConversationMissing):
         read_conversation(tmp_path / "nowhere")

@@ -111,7 +111,7 @@ async def test_a_file_that_is_no_text_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / FILE).parent.mkdir(parents=True)
     (tmp_path / FILE).write_bytes(b"\xff\xfe\x00")
     (found,) = await noting(tmp_path, {"command": "add", "text": "x"})
-    assert "is no text in UTF-8" in found
+    assert "is not text in UTF-8" in found
     assert (tmp_path / FILE).read_bytes() == b"\xff\xfe\x00"
 
 

@@ -73,7 +73,7 @@ async def test_a_budget_needs_a_price(tmp_path: Path) -> None:
     model = ScriptedLLM([call("switch_llm", profile_name="strong"), say("Done.")])
     agent = Agent(llm=weak, tools=(Tool("switch_llm"),), limits=Limits(max_cost=1.0))
     ((is_error, said),) = results(await lived(tmp_path, model, agent))
-    assert (is_error, said) == (True, "nobody knows the price of scripted/strong, and this conversation has a budget")
+    assert (is_error, said) == (True, "the price of scripted/strong is unknown, and this conversation has a budget")
 
 
 async def test_a_model_that_sees_is_asked_about_an_image(tmp_path: Path) -> None:

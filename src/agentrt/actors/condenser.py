@@ -155,7 +155,7 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
         made: Condensed = converted(msgspec.to_builtins(given), Condensed, one.name, "condense")
         results = {seen.id for seen in view if seen.type == "ObservationEvent"}
         if unknown := [name for name in made.masked if name not in results]:
-            raise ConfigurationError(f"{unknown[0]!r} is no result in the view, so it cannot be masked")
+            raise ConfigurationError(f"{unknown[0]!r} is not a result in the view, so it cannot be masked")
         if (wrong := against_the_laws(view, set(made.forgotten), one.keep_first)) is not None:
             raise ConfigurationError(wrong)
         return replace(made, summary=sound(made.summary))

@@ -103,7 +103,7 @@ class Dispatcher:
         self._next: dict[str, Task] = {}
         """The commands that became due again while they were still being cut."""
         self._cut: set[str] = set()
-        """The ids of commands that were cut and have not ended; that they did not finish is no failure."""
+        """The ids of commands that were cut and have not ended; that they did not finish is not a failure."""
         self._unfinished: asyncio.Queue[tuple[Task, BaseException | None]] = asyncio.Queue()
         self._log: Log | None = None
         self._is_over = False

@@ -69,7 +69,7 @@ class Draft(Watch):
             may = afford(left, limits, self._estimated(), wanted, known)
             usage_id = request.one.usage_id
             reserved = BudgetReserved(command=self._command, tokens=may.tokens, cost=may.cost, usage_id=usage_id)
-            try:  # a side call is no command of the log; the end of a command releases its reservation
+            try:  # a side call is not a command of the log; the end of a command releases its reservation
                 await self._log.append(reserved, command=self._command if self._visible else None)
             except EventRefused:  # something else has reserved the budget, and will soon be visible
                 await self._log.wait_for(partial(_newer, seq))

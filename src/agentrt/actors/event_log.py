@@ -194,10 +194,10 @@ class EventLogActor:
             raise
         except UnicodeEncodeError as error:
             self._state, self._handed = state, handed
-            raise EventRefused(f"text that is no Unicode cannot be logged: {error}") from error
+            raise EventRefused(f"the event contains text that is not valid Unicode: {error}") from error
         except (TypeError, msgspec.MsgspecError) as error:  # of a value that came from outside
             self._state, self._handed = state, handed
-            raise EventRefused(f"what is no JSON cannot be logged: {error}") from error
+            raise EventRefused(f"the event cannot be encoded as JSON: {error}") from error
         except Exception as bug:
             raise self._end(ActorCrashed("log", bug)) from bug
         return commit

@@ -107,7 +107,7 @@ class Recollection:
         try:
             return files.read(path).decode()
         except UnicodeDecodeError as error:
-            raise ToolError(f"{path} is no text in UTF-8: correct it, or remove it") from error
+            raise ToolError(f"{path} is not text in UTF-8: correct it, or remove it") from error
 
     def _write(self, scope: Scope, change: Callable[[str], str]) -> str:
         files, root = self._place(scope)

@@ -62,7 +62,7 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
             return (action_error(action, _missing(state, due.skill)),)
         body = await self._body(state, due.skill)
         if skill is None or body is None:
-            return (_activated(due, skill, f"[The skill {due.skill} is not there any more.]"),)
+            return (_activated(due, skill, f"[The skill {due.skill} was removed.]"),)
         named = commands(body)
         why = "" if due.calls or not named else await _refusal(skill, named, state)
         if not due.calls and not why and (calls := self._calls(named[:MOST_COMMANDS], due, state)):

@@ -158,7 +158,7 @@ class ToolCall:
         async for event in self._log.events(begun.seq):
             if isinstance(event, InputGiven) and event.request_id == request.id:
                 return event
-        raise ToolError("nobody waits for the answer any more")
+        raise ToolError("the question is no longer open")
 
     def output(self, text: str) -> None:
         self._here(partial(self._show, text))

@@ -48,7 +48,7 @@ class ToolModels:
         for one in members(llm):
             known = self._client.known(one)
             if self._log.state.spec.limits.max_cost is not None and None in (known.input_cost, known.output_cost):
-                raise ToolError(f"nobody knows the price of {one.model}, and this conversation has a budget")
+                raise ToolError(f"the price of {one.model} is unknown, and this conversation has a budget")
         await self._log.append(
             ConversationStateUpdateEvent(source="agent", caused_by=self._action, key="llm", value=raw(llm))
         )

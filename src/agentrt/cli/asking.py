@@ -109,7 +109,7 @@ def _keys(question: Question) -> Text:
 
 
 def reply_to(said: str, *, may_always: bool) -> Reply | None:
-    """Return the reply that a line means, or None if it is no answer. Text that is not a key is the reason for a
+    """Return the reply that a line means, or None if it is not an answer. Text that is not a key is the reason for a
     refusal.
     """
     match said.strip().lower():

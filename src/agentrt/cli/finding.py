@@ -28,7 +28,7 @@ from ..tools import ToolType
 def place(given: str) -> Cursor:
     """Return the place in a log that "SEQ" or "EPOCH-SEQ" names. Raises `click.BadParameter`."""
     if not re.fullmatch(r"([0-9]+-)?0*[1-9][0-9]*", given):
-        raise click.BadParameter(f"{given!r} is no event: give SEQ, or EPOCH-SEQ where the log is not of epoch 0")
+        raise click.BadParameter(f"{given!r} is not an event: give SEQ, or EPOCH-SEQ where the log is not of epoch 0")
     return Cursor.parse(given)
 
 

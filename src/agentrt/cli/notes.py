@@ -86,7 +86,7 @@ def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
 
 def _restored(event: FilesRestored) -> Iterator[Text]:
     """Return which files were restored, and which were not."""
-    yield Text(f"↩ {count(event.files, 'file')} as after event {event.to}", "dim")
+    yield Text(f"↩ {count(event.files, 'file')} restored to event {event.to}", "dim")
     for step in event.during:
         while_running = f"while event {', '.join(map(str, step.calls))} ran" if step.calls else "while calls ran"
         yield Text(f"↩ whoever changed them {while_running}: {_named(step.paths, step.count)}", "dim")
@@ -144,13 +144,13 @@ def _settings(event: Event) -> Iterator[str]:
         case RuleRemoved():
             yield f"- rule {_SCOPES[event.scope]}: {clean(rule_words(event.rule))}"
         case SecretsChanged():
-            yield f"secrets: {clean(', '.join(event.secrets)) or 'none any more'}"
+            yield f"secrets: {clean(', '.join(event.secrets)) or 'none left'}"
         case ConsentGiven():
             yield f"agreed: the programs with the digest {event.digest[:12]} run"
         case TitleChanged():
             yield f"title: {clean(event.title)}"
         case TagsChanged():
-            yield f"tags: {clean(', '.join(f'{key}={value}' for key, value in event.tags.items())) or 'none any more'}"
+            yield f"tags: {clean(', '.join(f'{key}={value}' for key, value in event.tags.items())) or 'none left'}"
         case BudgetGranted():
             yield f"${event.amount:.2f} more may be spent"
 
@@ -199,7 +199,7 @@ def _child(event: ChildStarted | ChildMessaged | ChildWaiting | ChildFinished, n
             yield Text.assemble(("  ▸ ", "blue"), named, (f" is told: {clean(event.message)}", "dim"))
         case ChildWaiting():
             if event.actions:
-                waits = f"{count(len(event.actions), 'action')} for your word"
+                waits = f"{count(len(event.actions), 'action')} to approve"
                 yield Text.assemble(("  ▸ ", "blue"), named, (f" has {waits}", "yellow"))
         case ChildFinished():
             good = event.status is ExecutionStatus.FINISHED

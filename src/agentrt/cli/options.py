@@ -58,7 +58,7 @@ Option = Callable[[Any], Any]
 
 def _positive(context: click.Context, parameter: click.Parameter, given: float | None) -> float | None:
     if given is not None and not 0 < given < float("inf"):
-        raise click.BadParameter(f"{given} is no amount: give a number above 0", context, parameter)
+        raise click.BadParameter(f"{given} is not an amount: give a number above 0", context, parameter)
     return given
 
 
@@ -92,7 +92,7 @@ def _price(context: click.Context, parameter: click.Parameter, given: str | None
     except ValueError:
         into = out = -1.0
     if not (0 <= into < float("inf") and 0 <= out < float("inf")):
-        raise click.BadParameter(f"{given!r} is no price: write two amounts, as 0.5,1.5", context, parameter)
+        raise click.BadParameter(f"{given!r} is not a price: write two amounts, as 0.5,1.5", context, parameter)
     return into, out
 
 
@@ -343,7 +343,7 @@ def check_price(agent: Agent, client: ModelClient) -> None:
         known = client.known(llm)
         if known.input_cost is None or known.output_cost is None:
             raise ConfigurationError(
-                f"nobody knows the price of {llm.model!r}, so --max-cost cannot be held: give the price with --price"
+                f"the price of {llm.model!r} is unknown, so --max-cost cannot be enforced: give the price with --price"
                 " IN,OUT (USD for a million tokens), or leave --max-cost out"
             )
 

@@ -90,7 +90,7 @@ def add(place: _Place, verdict: Verdict, tool: str, pattern: str) -> None:
         raise click.UsageError("a rule needs a tool, and a pattern that is not empty: '*' is any")
     rule = rule_for(verdict, tool, pattern)
     if not any(fnmatchcase(known, tool) for known in BUILT_IN):
-        click.echo(f"note: {clean(tool)!r} is no built-in tool", err=True)
+        click.echo(f"note: {clean(tool)!r} is not a built-in tool", err=True)
     _print(place.change(add=[rule]), "")
 
 

@@ -150,7 +150,7 @@ def install(place: Place, source: str, ref: str, inside: str, project: bool) -> 
         raise click.UsageError(str(error)) from error
     skill, problems = _read(found)
     if skill is None:
-        raise click.UsageError(f"{source} is no skill: {problems[0]}")
+        raise click.UsageError(f"{source} is not a skill: {problems[0]}")
     target = _root(place, project=project) / skill.name
     if target.exists():
         raise click.UsageError(f"{target} is there already: 'agentrt skills remove {skill.name}' removes it")

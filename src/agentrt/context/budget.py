@@ -82,7 +82,7 @@ def afford(left: Allowance, limits: Limits, prompt: int, wanted: int | None, kno
         if known.input_cost is None or known.output_cost is None:
             raise BudgetExceeded(
                 "max_cost",
-                "max_cost cannot be held, since nobody knows what this model costs:"
+                "max_cost cannot be enforced, because the price of this model is unknown:"
                 " give LLM.input_cost_per_token and output_cost_per_token",
             )
         if dear_out:

@@ -157,7 +157,7 @@ def _changed(event: ContextChanged) -> str:
 def _secrets(event: SecretsChanged) -> str:
     """Return the note about the secrets: their names, and what they are for."""
     if not event.secrets:
-        return "[There are no secrets any more.]"
+        return "[All secrets were removed.]"
     named = "".join(
         f"\n- {name}{': ' if source.description else ''}{source.description}"
         for name, source in sorted(event.secrets.items())

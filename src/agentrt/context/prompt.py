@@ -20,7 +20,7 @@ _FAMILIES = {
     "claude": "- Calls that do not depend on one another go into one reply.\n",
     "gemini": "- Act: a plan or an intention ends nothing. A reply without a call says that you are done.\n"
     "- Look a fact up in the files before you state it.\n",
-    "gpt": "- Go on until the task is done. What you can find out by looking is no question for the user.\n",
+    "gpt": "- Go on until the task is done. What you can find out by looking is not a question for the user.\n",
 }
 """The end of the prompt, by family of models."""
 

@@ -145,7 +145,7 @@ class APIBasedCritic:
             data = msgspec.json.decode(answer, type=_Answer).data
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             shown = Mask([self._key]).text(answer.decode(errors="replace"))[:_SHOWN]  # who repeats what it was sent
-            raise BadModelRequest(f"{self._url} answered what is no classification: {shown}") from None
+            raise BadModelRequest(f"{self._url} did not answer with a classification: {shown}") from None
         given = len(data[0].probs) if data else 0
         if given != len(self._labels):
             raise BadModelRequest(

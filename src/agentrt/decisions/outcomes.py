@@ -115,7 +115,7 @@ def check(state: State, events: Sequence[Event]) -> None:
             case InputRequested() if event.action_id not in at_work:
                 raise EventRefused("an action that does not run asks nothing")
             case InputGiven() if event.request_id not in {asked.id for asked in state.branch.inputs}:
-                raise EventRefused("this was answered already, or nobody waits for it any more")
+                raise EventRefused("this was answered already, or it is no longer open")
             case BudgetReserved() if not fits(event, allowance(state.ledger, state.spec.limits, event.command)):
                 raise EventRefused("the budget was reserved for something else first")
             case ChildStarted(grant=grant) if not _may_grant(state, grant):

@@ -52,7 +52,7 @@ def mail(data: bytes) -> Holder:
     """Return a message (RFC 5322, MIME): its headers, its text and a list of its attachments. Raises `Unreadable`."""
     found = message_from_bytes(data, policy=policy.default)
     if not isinstance(found, EmailMessage) or not any(found.keys()):
-        raise Unreadable("is no e-mail: it has no headers")
+        raise Unreadable("is not an e-mail: it has no headers")
     if found.get_content_type() in ("application/pkcs7-mime", "application/x-pkcs7-mime", "multipart/encrypted"):
         raise Unreadable(f"{ENCRYPTED.partition(':')[0]}: have it saved by the program that can read it")
     heads = "\n".join(f"{name}: {_header(found, name)}" for name in _HEADERS if found.get(name))

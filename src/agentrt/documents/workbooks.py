@@ -53,7 +53,7 @@ def workbook(data: bytes) -> Book:
 def separated(data: bytes, tabs: bool = False) -> Book:
     """Open comma-separated values (RFC 4180), or those with semicolons, tabs or bars. Raises `Unreadable`."""
     if b"\0" in data[:8192] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Unreadable("is no table: it is binary")
+        raise Unreadable("is not a table: it is binary")
     text = text_of(data)
     delimiter = "\t" if tabs else _delimiter(text[:_SNIFFED])
     csv.field_size_limit(1 << 24)

@@ -50,7 +50,7 @@ def notebook(data: bytes) -> Texts:
         language = str(found.get("metadata", {}).get("language_info", {}).get("name", "python"))
         parts = tuple(("", "\n\n".join(_cell(each, language))) for each in cells)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Unreadable("is damaged or cut off: it is no notebook in JSON") from error
+        raise Unreadable("is damaged or cut off: it is not a notebook in JSON") from error
     return Texts("notebook", "cell", parts or (("", ""),))
 
 

@@ -108,7 +108,7 @@ def _check_fields(reply: object) -> None:
         known = {field.encode_name for field in msgspec.structs.fields(kind)}
         for name in given if isinstance(given, dict) else ():
             if name not in known and name.lower().replace("_", "") in _DECIDING:
-                raise ValueError(f"{name!r}{place} is no field: known are {', '.join(sorted(known))}")
+                raise ValueError(f"{name!r}{place} is not a field: known are {', '.join(sorted(known))}")
 
 
 def _is_json(text: str) -> bool:

@@ -49,7 +49,7 @@ class HookResult(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     """The hook's name, from `hook_name`."""
     exit_code: int | None = None
-    """As a shell gives it; None for a command that did not end by itself, and for a hook that is no command."""
+    """As a shell gives it; None for a command that did not end by itself, and for a hook that is not a command."""
     stdout: str = ""
     stderr: str = ""
     error: str = ""
@@ -136,7 +136,7 @@ def _wrong(result: HookResult) -> str:
         try:
             msgspec.json.decode(msgspec.Raw(result.arguments), type=dict[str, Any])
         except (TypeError, ValueError, RecursionError) as error:
-            return f"the input that it rewrote is no JSON object: {error}"
+            return f"the input that it rewrote is not a JSON object: {error}"
     return ""
 
 

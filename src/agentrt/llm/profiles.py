@@ -60,7 +60,7 @@ class ProfileStore:
     def save(self, name: str, llm: AnyLLM) -> None:
         """Create or replace a profile. Raises `ConfigurationError` for a spec that contains a key."""
         if not _NAME.fullmatch(name):
-            raise ConfigurationError(f"{name!r} is no name for a profile: use letters, digits, '.', '_' and '-'")
+            raise ConfigurationError(f"{name!r} is not a name for a profile: use letters, digits, '.', '_' and '-'")
         for member in members(llm):
             _refuse_keys(member)
         self._change(lambda profiles: profiles | {name: llm})
@@ -161,7 +161,8 @@ def _refuse_keys(llm: LLM) -> None:
         )
     if llm.api_key_env is not None and not _VARIABLE.fullmatch(llm.api_key_env):
         raise ConfigurationError(
-            f"api_key_env of {llm.model!r} is no name of an environment variable: the key itself stays out of a profile"
+            f"api_key_env of {llm.model!r} is not the name of an environment variable:"
+            " the key itself stays out of a profile"
         )
     if llm.base_url is not None and urlsplit(llm.base_url).password is not None:
         raise ConfigurationError(f"base_url of {llm.model!r} holds a password, and a profile has none: use api_key_env")

@@ -209,7 +209,7 @@ def _drop_torn_line(descriptor: int, path: Path) -> int:
     whole = path.read_bytes().rfind(b"\n") + 1
     torn = os.pread(descriptor, len(_BEGINNING), whole)
     if not _BEGINNING.startswith(torn):
-        raise OSError("it ends in what is no recorded call")
+        raise OSError("it does not end in a recorded call")
     os.ftruncate(descriptor, whole)
     return whole
 

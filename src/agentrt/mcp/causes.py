@@ -28,9 +28,9 @@ def cause_of(error: BaseException) -> str:
     if type(error).__name__ == "MCPError" and str(error) == "Connection closed":
         return "it has closed the connection"
     if is_invalid(error):
-        return f"it has sent what is no {sound(str(getattr(error, 'title', 'message of the protocol')))}"
+        return f"it has sent something that is not a {sound(str(getattr(error, 'title', 'message of the protocol')))}"
     if isinstance(error, PermissionError) and error.filename:
-        return f"{error.filename!r} cannot be run: it is no program, or not yours to run"
+        return f"{error.filename!r} cannot be run: it is not a program, or not yours to run"
     if isinstance(error, NotADirectoryError) and error.filename:
         return f"there is no directory {error.filename!r} to start it in: correct its cwd"
     if isinstance(error, FileNotFoundError):

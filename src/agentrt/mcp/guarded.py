@@ -83,7 +83,7 @@ async def check_public(url: str, own: str) -> None:
     """Raise `ConnectError` if a URL is not a web address, or is neither public nor on the server at `own`."""
     given = httpx2.URL(url)
     if given.scheme not in ("http", "https"):
-        raise httpx2.ConnectError(f"the server points to {url!r}, which is no web address")
+        raise httpx2.ConnectError(f"the server points to {url!r}, which is not a web address")
     if not _is_own(given, httpx2.URL(own)):
         try:
             await Guard().addresses(given.raw_host.decode("ascii"), given.port or PORTS[given.scheme])

@@ -85,7 +85,7 @@ class Logins:
 
     async def _finish(self, login: _Login | None, found: Redirected) -> None:
         if login is None or login.came.done():
-            raise ToolError("nobody waits for this login any more: begin it again")
+            raise ToolError("this login is no longer open: begin it again")
         login.came.set_result(found)
         await asyncio.shield(login.ended)
 

@@ -74,7 +74,7 @@ class Guard:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port or PORTS[parts.scheme]
         except (ValueError, KeyError) as error:
-            raise HostUnknown(url, "it is no web address") from error
+            raise HostUnknown(url, "it is not a web address") from error
         if not host:
             raise HostUnknown(url, "it names no host")
         await self.addresses(host, port)
@@ -108,4 +108,4 @@ def _place(given: str) -> tuple[str, int | None]:
             return parts.hostname, parts.port
     except ValueError:
         pass
-    raise ConfigurationError(f"{given!r} is no host: give names such as 'wiki.lan' or 'localhost:8080'")
+    raise ConfigurationError(f"{given!r} is not a host: give names such as 'wiki.lan' or 'localhost:8080'")

@@ -38,7 +38,7 @@ async def ask(question: Question, guard: Guard, bounds: Bounds = Bounds()) -> An
         except httpx2.HTTPError as error:
             raise ToolError(_failure(_shown(question.url), error)) from error
         except (httpx2.InvalidURL, UnicodeError) as error:
-            raise ToolError(f"this is no web address that can be asked: {error}") from error
+            raise ToolError(f"this is not a web address that can be asked: {error}") from error
     assert limit.cancelled_caught
     came = f"only {read.packed:,} bytes of the answer came" if read.packed else "no answer came"
     raise ToolError(
@@ -61,7 +61,7 @@ async def _asked(question: Question, guard: Guard, bounds: Bounds, read: _Read) 
                 if not response.has_redirect_location:
                     return await _answer(response, bounds, read)
                 if response.next_request is None:
-                    raise ToolError(f"{_shown(question.url)} leads on to what is no web address: ask another one")
+                    raise ToolError(f"{_shown(question.url)} redirects to no web address: ask another one")
                 request = response.next_request  # the body of a redirect is not read: it may be endless
                 if _origin(request.url) != _origin(response.url):
                     for name in question.headers.keys() - _HARMLESS:
@@ -167,7 +167,7 @@ def _kind(given: str) -> tuple[str, str]:
 
 def _check_scheme(url: httpx2.URL) -> None:
     if url.scheme not in ("http", "https") or not url.host:
-        raise ToolError(f"{str(url)!r} is no web address: give one with http:// or https:// and a host")
+        raise ToolError(f"{str(url)!r} is not a web address: give one with http:// or https:// and a host")
 
 
 def _without_user(url: httpx2.URL) -> httpx2.URL:

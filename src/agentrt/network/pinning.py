@@ -25,7 +25,7 @@ async def send(inner: httpx2.AsyncBaseTransport, request: httpx2.Request, guard:
     """
     url = request.url
     if url.scheme not in PORTS:
-        raise httpx2.UnsupportedProtocol(f"{url.scheme}: is no scheme of the web", request=request)
+        raise httpx2.UnsupportedProtocol(f"{url.scheme}: is not a scheme of the web", request=request)
     addresses = await guard.addresses(url.raw_host.decode("ascii"), url.port or PORTS[url.scheme])
     for address in addresses[:-1]:
         try:

@@ -95,7 +95,7 @@ class Begun(Protocol):
 
 
 class _Start:
-    """The start of a process in a thread. If nobody waits for it any more, it is killed."""
+    """The start of a process in a thread. If it is no longer open, it is killed."""
 
     def __init__(self, begin: Callable[[], Begun], copies: ExitStack) -> None:
         """`copies` are closed once it has begun, or will not."""

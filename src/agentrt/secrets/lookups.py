@@ -67,7 +67,7 @@ async def _answer(source: LookupSecret) -> str:
     try:
         return body.decode().strip("\r\n")
     except UnicodeDecodeError:
-        raise ToolError(f"{where} answered what is no text in UTF-8") from None
+        raise ToolError(f"{where} answered with bytes that are not UTF-8 text") from None
 
 
 async def _get(session: ClientSession, url: str, headers: Mapping[str, str]) -> bytes:

@@ -92,7 +92,7 @@ def _texts(value: str) -> list[str]:
 
 
 def _texts_of_line(value: str, *, among: bool = False) -> list[str]:
-    """Return the secret text of one value. `among` settings, an address without a login is no secret."""
+    """Return the secret text of one value. `among` settings, an address without a login is not a secret."""
     if (address := _ADDRESS.fullmatch(value)) is not None:
         login, found, _ = address["authority"].rpartition("@")
         user, _, password = login.partition(":")

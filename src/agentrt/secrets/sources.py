@@ -72,7 +72,7 @@ class LookupSecret:
             )
         for name, value in self.headers.items():
             if not _HEADER.fullmatch(name) or any(character in value for character in "\r\n\0"):
-                raise ConfigurationError(f"{name!r} is no header of one line: it cannot be sent to {parts.hostname}")
+                raise ConfigurationError(f"{name!r} is not a header of one line: it cannot be sent to {parts.hostname}")
 
     def __repr__(self) -> str:
         hidden = dict.fromkeys(self.headers, "<hidden>")
@@ -99,11 +99,11 @@ AnySecret: TypeAlias = str | SecretSource | SecretFunction
 def source_of(name: str, secret: AnySecret) -> SecretSource:
     """Return a secret that was given under a name as a source. Raises `ConfigurationError` if either is invalid."""
     if not _NAME.fullmatch(name):
-        raise ConfigurationError(f"{name!r} is no name of a secret: use letters, digits and '_', as for a variable")
+        raise ConfigurationError(f"{name!r} is not a name of a secret: use letters, digits and '_', as for a variable")
     if _TAKEN.fullmatch(name):
-        raise ConfigurationError(f"{name!r} is no name of a secret: a shell goes by that variable, choose another")
+        raise ConfigurationError(f"{name!r} is not a name of a secret: a shell goes by that variable, choose another")
     if _STEERS.fullmatch(name):
-        raise ConfigurationError(f"{name!r} is no name of a secret: programs go by that variable, choose another")
+        raise ConfigurationError(f"{name!r} is not a name of a secret: programs go by that variable, choose another")
     if isinstance(secret, str):
         return StaticSecret(secret)
     if isinstance(secret, StaticSecret | EnvironmentSecret | LookupSecret | CallableSecret):

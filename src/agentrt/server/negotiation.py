@@ -35,7 +35,7 @@ def decode_body(data: bytes, type: Any) -> Any:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise refusal(400, "The body is no JSON", why, "bad-json") from error
+        raise refusal(400, "The body is not JSON", why, "bad-json") from error
     if _LONG.search(data):
         try:
             msgspec.msgpack.encode(msgspec.json.decode(data))
@@ -67,7 +67,7 @@ def decode_query(given: QueryParams, type: type[T]) -> T:
 
 
 def as_list(field: msgspec.structs.FieldInfo) -> str:
-    """Return how a list is given as a parameter: "commas", or "often" (repeated); "" if the field is no list."""
+    """Return how a list is given as a parameter: "commas", or "often" (repeated); "" if the field is not a list."""
     extra, kind = {}, field.type
     if get_origin(kind) is Annotated:
         kind, *metas = get_args(kind)

@@ -136,7 +136,7 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, msgspec.ValidationError):
         return Problem(title="The request is not valid", status=422, detail=str(error), code="validation")
     if isinstance(error, msgspec.DecodeError):
-        return Problem(title="The body is no JSON", status=400, detail=str(error), code="bad-json")
+        return Problem(title="The body is not JSON", status=400, detail=str(error), code="bad-json")
     if isinstance(error, WorkspaceError):
         return Problem(WorkspaceError.REASONS[error.code].capitalize(), FILES[error.code], error.detail, error.code)
     for kind in type(error).__mro__:

@@ -92,5 +92,5 @@ def rate_of(written: str | None, name: str) -> RateLimitItem | None:
         return parse(written) if written is not None else None
     except ValueError as error:
         raise ConfigurationError(
-            f"ServerSettings({name}=...): {written!r} is no rate: write it as '600/minute', or None for no limit"
+            f"ServerSettings({name}=...): {written!r} is not a rate: write it as '600/minute', or None for no limit"
         ) from error

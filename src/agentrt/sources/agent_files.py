@@ -83,7 +83,7 @@ def agent_of(
     header, body, misspelt = read(text, _Header)
     name = header.name.strip() or path.stem
     if not _NAME.fullmatch(name):
-        raise ConfigurationError(f"{name!r} is no name for an agent: use letters, digits, '.', '_' and '-'")
+        raise ConfigurationError(f"{name!r} is not a name for an agent: use letters, digits, '.', '_' and '-'")
     mode = header.permission_mode.strip().lower().replace("-", "_")
     if mode and mode not in PERMISSIONS:
         raise ConfigurationError(f"permission_mode is one of {', '.join(PERMISSIONS)}, not {mode!r}")

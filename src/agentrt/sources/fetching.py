@@ -85,14 +85,14 @@ async def _in_marketplace(name: str, market: PluginSource, cache: Path, base: Pa
         directory = await fetched(market, cache, base)
         files = [directory / file for file in MARKETPLACES if await anyio.Path(directory / file).is_file()]
         if not files:
-            raise ConfigurationError(f"{market.source} is no marketplace: it has no {' and no '.join(MARKETPLACES)}")
+            raise ConfigurationError(f"{market.source} is not a marketplace: it has no {' and no '.join(MARKETPLACES)}")
         place, home = files[0], directory
     else:
         home = place.parent.parent if place.parent.name in (".plugin", ".claude-plugin") else place.parent
     try:
         listed = msgspec.json.decode(await anyio.Path(place).read_bytes(), type=_Marketplace).plugins
     except (OSError, msgspec.DecodeError) as error:
-        raise ConfigurationError(f"{place} is no marketplace: {error}") from error
+        raise ConfigurationError(f"{place} is not a marketplace: {error}") from error
     for entry in listed:
         if entry.name == name:
             return _listed(entry, home)
@@ -117,7 +117,7 @@ def _listed(entry: _Entry, home: Path) -> PluginSource:
 async def _clone(address: str, ref: str, cache: Path) -> Path:
     """Return a copy of a repository at a revision, stored by its commit. If the revision is a commit, fetch it once."""
     if ref.startswith("-") or "\0" in ref + address:
-        raise ConfigurationError(f"{ref!r} is no revision")
+        raise ConfigurationError(f"{ref!r} is not a revision")
     if _COMMIT.fullmatch(ref) and await anyio.Path(_place(cache, address, ref)).is_dir():
         return _place(cache, address, ref)
     await anyio.to_thread.run_sync(lambda: cache.mkdir(parents=True, exist_ok=True, mode=0o700))

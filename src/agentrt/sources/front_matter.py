@@ -42,15 +42,17 @@ def read(text: str, kind: type[_T]) -> tuple[_T, str, tuple[str, ...]]:
         if members is None:
             members = {}
         if not isinstance(members, dict):
-            raise ConfigurationError("its front matter is no mapping of names to values: write 'name: value' lines")
+            raise ConfigurationError("its front matter is not a mapping of names to values: write 'name: value' lines")
         _bounded(members)
         given = {str(name): _text(value) for name, value in members.items() if value is not None}
         return msgspec.convert(given, kind, strict=False), body, _meant(given, _known(cast(Any, kind)))
+    except ConfigurationError:
+        raise
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"its front matter cannot be used: {error}") from error
     except (ValueError, RecursionError, OverflowError) as error:  # also for an impossible date or number
         told = " ".join(str(error).split())
-        raise ConfigurationError(f"its front matter is no YAML ({told}); put texts with ': ' in quotes") from error
+        raise ConfigurationError(f"its front matter is not YAML ({told}); put texts with ': ' in quotes") from error
 
 
 def _check(header: str) -> None:
@@ -85,7 +87,7 @@ def _meant(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
         return ()
     plain = {_plain(name): name for name in known}
     close = {name: plain.get(_plain(name)) or _closest(name, known) for name in unknown}
-    return tuple(f"{name!r} is no field: {meant!r} seems to be meant" for name, meant in close.items() if meant)
+    return tuple(f"{name!r} is not a field: {meant!r} seems to be meant" for name, meant in close.items() if meant)
 
 
 @cache

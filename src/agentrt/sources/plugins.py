@@ -85,11 +85,11 @@ def _manifest(directory: Path, reader: Reader) -> tuple[_Manifest, Path]:
         try:
             found = msgspec.json.decode(text, type=_Manifest)
         except (ValueError, RecursionError) as error:
-            raise ConfigurationError(f"{path} is no manifest of a plugin: {error}") from error
+            raise ConfigurationError(f"{path} is not a manifest of a plugin: {error}") from error
         if not found.name.strip():
             raise ConfigurationError(f"{path} gives the plugin no name")
         return found, path
-    raise ConfigurationError(f"{directory} is no plugin: it has no {' and no '.join(MANIFESTS)} that can be read")
+    raise ConfigurationError(f"{directory} is not a plugin: it has no {' and no '.join(MANIFESTS)} that can be read")
 
 
 def _places(directory: Path, given: Any, usual: str) -> list[Path]:

@@ -85,7 +85,7 @@ class Resolver:
         found = await anyio.to_thread.run_sync(partial(gather, alone, workspace, None, "", [directory]))
         found = await anyio.to_thread.run_sync(offering, found, workspace.path)
         if not found.plugins:
-            raise ConfigurationError(found.problems[-1].what if found.problems else f"{directory} is no plugin")
+            raise ConfigurationError(found.problems[-1].what if found.problems else f"{directory} is not a plugin")
         agreed = await agreed_to(self._shelf, found.offers)
         return joined(state, await anyio.to_thread.run_sync(self._told, state.spec, alone, found, agreed, tools))
 

@@ -64,7 +64,7 @@ def read_servers(text: str, where: str) -> Served:
     try:
         given = msgspec.json.decode(text)
     except ValueError as error:
-        raise ConfigurationError(f"{where} is no JSON: {error}") from error
+        raise ConfigurationError(f"{where} is not JSON: {error}") from error
     inner = given.get("mcpServers", given.get("servers")) if isinstance(given, dict) else None
     if not isinstance(inner, dict):
         raise ConfigurationError(f'{where} has no servers: expected {{"mcpServers": {{"name": {{...}}}}}}')

@@ -59,7 +59,7 @@ class Reader:
         try:
             return data.decode("utf-8-sig").replace("\0", "\ufffd")
         except UnicodeDecodeError:
-            self.tell(path, "is no text in UTF-8")
+            self.tell(path, "is not text in UTF-8")
             return None
 
     def entries(self, directory: Path) -> list[Entry]:

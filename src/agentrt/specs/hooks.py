@@ -81,8 +81,8 @@ class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
             _pattern(self.matcher)
         except (re.error, OverflowError, RecursionError) as error:
             raise ConfigurationError(
-                f"matcher {self.matcher!r} is no regular expression ({error}): write '*' for every tool, a tool's name,"
-                " or an expression for the whole name as 'file_.*|terminal'"
+                f"matcher {self.matcher!r} is not a regular expression ({error}): write '*' for every tool, a tool's"
+                " name, or an expression for the whole name as 'file_.*|terminal'"
             ) from error
 
 

@@ -97,7 +97,7 @@ class LLM(_Model, frozen=True, kw_only=True, omit_defaults=True, tag=True):
                 parts = urlsplit("")
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 raise ConfigurationError(
-                    f"LLM(base_url=...): {self.base_url!r} is no URL: give one like 'http://127.0.0.1:8000/v1'"
+                    f"LLM(base_url=...): {self.base_url!r} is not a URL: give one like 'http://127.0.0.1:8000/v1'"
                 )
 
 

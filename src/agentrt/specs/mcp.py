@@ -160,7 +160,7 @@ def expanded(server: MCPServer, value_of: Callable[[str], str | None]) -> MCPSer
     if missing:
         raise ConfigurationError(f"it needs {', '.join(dict.fromkeys(missing))}: set them, or give them as secrets")
     if problem is not None:  # its message contains a value
-        raise ConfigurationError(f"with the values of {', '.join(server.variables)} it is no server") from None
+        raise ConfigurationError(f"with the values of {', '.join(server.variables)} it is not a server") from None
     _check_address(made)
     return made
 
@@ -173,7 +173,7 @@ def _check_address(server: MCPServer) -> None:
     except ValueError:
         good = False
     if not good:
-        raise ConfigurationError("its url is no address: expected http(s)://host:port/path")
+        raise ConfigurationError("its url is not an address: expected http(s)://host:port/path")
     for name, value in {**server.headers, **headers_of(server.credentials)}.items():
         if not (value.isascii() and value.isprintable() and re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name)):
             raise ConfigurationError(f"its header {name!r} has characters that no header may have")

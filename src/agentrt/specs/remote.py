@@ -36,7 +36,7 @@ class RemoteWorkspace(Given, frozen=True):
             msgspec.structs.force_setattr(self, "url", urlunsplit(parts))
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise ConfigurationError(
-                f"{self.url.partition('#')[0]!r} is no address of a server: give one like 'https://host:8000'"
+                f"{self.url.partition('#')[0]!r} is not an address of a server: give one like 'https://host:8000'"
             )
         if parts.username is not None or parts.password is not None:
             raise ConfigurationError(f"the URL at {parts.hostname} has a user or a password in it: give an api_key")

@@ -41,7 +41,7 @@ class DockerWorkspace(Given, frozen=True, tag="docker"):
             msgspec.structs.force_setattr(self, "path", os.fspath(self.path))
         Given.__post_init__(self)
         if not self.image.strip() or any(character.isspace() for character in self.image):
-            raise ConfigurationError(f"{self.image!r} is no image: give one like 'python:3.13'")
+            raise ConfigurationError(f"{self.image!r} is not an image: give one like 'python:3.13'")
         if self.memory < 0 or self.cpus < 0 or self.processes < 1:
             raise ConfigurationError("a container's memory and cpus are 0 or more, its processes 1 or more")
 

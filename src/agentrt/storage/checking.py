@@ -162,7 +162,7 @@ def _look(directory: Path, path: Path) -> Verdict:
 
 
 def _lost(path: Path, after: int, lines: int, durable: int) -> Damage | None:
-    """Return the damage of a log whose whole batches are read: events that it had, or content that is no log."""
+    """Return the damage of a log whose whole batches are read: events that it had, or content that is not a log."""
     if not after + lines and isinstance(error := error_of_empty(path.parent, durable), LogCorrupt):
         return Damage(path, error.line, error.reason)
     lack = lost_after(path.parent, after + lines, durable)

@@ -1,4 +1,4 @@
-"""Damage of a whole log: events that its memo knows and that it lacks, and content that is no log.
+"""Damage of a whole log: events that its memo knows and that it lacks, and content that is not a log.
 
 A reader has no lock, so `memos.known_seq` is asked before the log is read: its writer may append events meanwhile, and
 tell them in the memo.

@@ -230,7 +230,7 @@ def settle(path: Path, length: int) -> None:
             aside = _aside(path)
             _copy(file, aside)
             sync_directory(path.parent)
-            _log.warning("%s: what follows on byte %d is no whole batch and was set aside in %s", path, length, aside)
+            _log.warning("%s: the bytes from %d on are not a whole batch and were set aside in %s", path, length, aside)
         file.truncate(length)
         os.fsync(file.fileno())
     sync_directory(path.parent)

@@ -15,7 +15,7 @@ def checked_id(conversation_id: str) -> str:
     """Return a conversation's id if it can be a file name. Raises `ConfigurationError` otherwise."""
     if not _ID.fullmatch(conversation_id):
         raise ConfigurationError(
-            f"{conversation_id!r} is no conversation id: letters, digits, '.', '_' and '-', 128 at most"
+            f"{conversation_id!r} is not a conversation id: letters, digits, '.', '_' and '-', 128 at most"
         )
     return conversation_id
 

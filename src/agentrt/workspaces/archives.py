@@ -91,7 +91,7 @@ class ArchiveFile(io.RawIOBase):
     """The archive of a directory as a file whose bytes are made when they are read. For a thread."""
 
     def __init__(self, tree: Beneath, path: str) -> None:
-        """Raises `WorkspaceError` if the directory is too large or is no directory."""
+        """Raises `WorkspaceError` if the directory is too large or is not a directory."""
         self._pieces, self._rest = archive(tree, path), memoryview(b"")
         measure(tree, path)
 

@@ -31,7 +31,7 @@ _END = b"reset refs/heads/imported\nfrom 000000000000000000000000000000000000000
 def imports(directory: str, paths: Iterable[str]) -> Iterator[bytes]:
     """Yield the input of one import after another: the files at some paths as they are now.
 
-    Files that are gone or large are left out, and so is what is no file. Raises nothing.
+    Files that are gone or large are left out, and so is what is not a file. Raises nothing.
     """
     parts, size = [_BEGIN], 0
     for path, mode, data in _read(directory, paths):

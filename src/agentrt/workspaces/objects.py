@@ -34,7 +34,7 @@ class Directory:
     """The entries of a directory, as a tree has them. A change of one entry does not parse the others."""
 
     def __init__(self, encoded: bytes = b"") -> None:
-        """Raises `ValueError` if that is no tree."""
+        """Raises `ValueError` if that is not a tree."""
         self._entries = {name: entry for entry, name in _ENTRY.findall(encoded)}
         if sum(map(len, self._entries.values())) != len(encoded):
             raise ValueError("it has something else than entries")
@@ -108,7 +108,7 @@ class Objects:
         try:
             head, _, encoded = self._read(tree).partition(b"\0")
             if head != b"tree %d" % len(encoded):
-                raise ValueError("it is no tree, or cut")
+                raise ValueError("it is not a tree, or cut")
             return Directory(encoded)
         except (zlib.error, ValueError) as error:
             raise OSError(errno.EIO, f"the tree {tree} is damaged: {error}") from error

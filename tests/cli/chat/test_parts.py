@@ -149,7 +149,7 @@ def test_what_was_typed_is_kept_for_the_next_chat(tmp_path: Path) -> None:
     assert kept.read() == [Entry("x")] * MOST
     assert len(path.read_bytes().splitlines()) == MOST
     assert Kept(None).read() == []
-    Kept(tmp_path).add(Entry("a directory is no file"))
+    Kept(tmp_path).add(Entry("a directory is not a file"))
 
 
 def test_paths_are_named_by_an_at() -> None:

@@ -125,7 +125,7 @@ async def test_what_is_not_the_key_is_refused_and_all_of_it_alike(tmp_path: Path
         with pytest.raises(Refusal) as found:
             await access(with_key(shown))
         assert code_of(found) == (401, "not-authenticated")
-        assert found.value.problem.detail == "there is no such key, token or ticket, or it is not good any more"
+        assert found.value.problem.detail == "the key, token or ticket is unknown or has expired"
         assert found.value.headers == {"WWW-Authenticate": 'Bearer realm="agentrt"'}
 
 

@@ -152,7 +152,7 @@ async def test_limits_may_be_taken_away() -> None:
 @pytest.mark.pure
 @pytest.mark.parametrize("rate", ["many", "5/fortnight", "", "-1/minute"])
 def test_a_rate_is_a_number_and_a_time(rate: str) -> None:
-    with pytest.raises(ConfigurationError, match="is no rate"):
+    with pytest.raises(ConfigurationError, match="is not a rate"):
         Gate(ServerSettings(rate=rate))
 
 

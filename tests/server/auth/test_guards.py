@@ -237,5 +237,5 @@ async def test_who_sends_half_a_body_is_not_waited_for(tmp_path: Path, caplog: p
 @pytest.mark.simulated
 @pytest.mark.parametrize("origin", ["*", "console.example"])
 def test_no_server_is_made_that_all_may_read(tmp_path: Path, origin: str) -> None:
-    with pytest.raises(ConfigurationError, match="no origin"):
+    with pytest.raises(ConfigurationError, match="not an origin"):
         create_app(Runtime(tmp_path), ServerSettings(cors=(origin,)))

@@ -82,9 +82,9 @@ def test_a_key_is_good_until_it_expires_or_is_revoked() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"owner": ""}, "no owner"),
-        ({"owner": "a\nb"}, "no owner"),
-        ({"owner": "../x"}, "no owner"),
+        ({"owner": ""}, "not an owner"),
+        ({"owner": "a\nb"}, "not an owner"),
+        ({"owner": "../x"}, "not an owner"),
         ({"scopes": []}, "needs a scope"),
         ({"expires": 1.0}, "later than now"),
     ],

@@ -17,7 +17,7 @@ async def post(provider: ScriptedProvider, path: str, body: dict[str, Any]) -> t
 
 
 async def stream(provider: ScriptedProvider, path: str, body: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The names and the data of an answer's events; text where it is no JSON."""
+    """The names and the data of an answer's events; text where it is not JSON."""
     events: list[tuple[str, Any]] = []
     async with aiohttp.ClientSession() as session:
         async with session.post(provider.url + path, json=body | {"stream": True}) as response:

@@ -31,9 +31,9 @@ def test_calls_have_all_their_arguments() -> None:
     [
         ("", "there is no call"),
         ("click(", "line 1"),
-        ("x = 1", "this is no call"),
-        ("page.click('a1')", "this is no call"),
-        ("(lambda: click('a1'))()", "this is no call"),
+        ("x = 1", "this is not a call"),
+        ("page.click('a1')", "this is not a call"),
+        ("(lambda: click('a1'))()", "this is not a call"),
         ("launch()", "there is no launch"),
         ("click(bid)", "nothing is evaluated"),
         ("click('a' + '1')", "nothing is evaluated"),
@@ -51,7 +51,7 @@ def test_calls_have_all_their_arguments() -> None:
         ("#" * (LONGEST + 1), "are the most"),
         ("(" * 5000, "line 1|cannot be read"),
         ("click('\0')", "cannot be read|line 1"),
-        ("-" * 3000 + "1", "this is no call|cannot be read|line 1"),
+        ("-" * 3000 + "1", "this is not a call|cannot be read|line 1"),
     ],
 )
 def test_what_is_refused(code: str, says: str) -> None:

@@ -156,7 +156,7 @@ async def test_a_name_that_only_looks_like_this_machine_is_looked_up() -> None:
 async def test_what_is_no_web_address_is_refused(tmp_path: Path) -> None:
     async with browsing(tmp_path) as browser:
         for wrong in ("http://[", "localhost:99999", "http://localhost:abc"):
-            with pytest.raises(ToolError, match="is no web address"):
+            with pytest.raises(ToolError, match="is not a web address"):
                 await browser.do("navigate", url=wrong)
 
 

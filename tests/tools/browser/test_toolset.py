@@ -112,7 +112,7 @@ async def test_wrong_numbers_are_told(tmp_path: Path) -> None:
             await browser.do("click", index=999)
         with pytest.raises(ToolError, match="there is no tab 7"):
             await browser.do("switch_tab", tab_id=7)
-        with pytest.raises(ToolError, match="is no web address"):
+        with pytest.raises(ToolError, match="is not a web address"):
             await browser.do("navigate", url="file:///etc/passwd")
 
 

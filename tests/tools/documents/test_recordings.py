@@ -120,7 +120,7 @@ async def test_a_budget_holds_it_back() -> None:
         found = await read()
         assert isinstance(found, ObservationEvent)
         assert found.is_error
-        assert "nobody knows what this model costs" in plain(found.content)
+        assert "the price of this model is unknown" in plain(found.content)
         assert not read.provider.sounds
 
 

@@ -300,7 +300,7 @@ async def test_recordings_are_heard_and_watched(tmp_path: Path) -> None:
     said = [plain(event.content) for event in log if isinstance(event, ObservationEvent)]
     assert said[0] == "Good morning."
     assert said[1] == "at 0:00: a test picture\n\nat 0:04: a test picture"
-    assert "is no audio or video, but pdf" in said[2]
+    assert "is not audio or video, but pdf" in said[2]
     assert "has no frames: it is audio" in said[3]
     assert "frame_interval is a number of frames, from 1" in said[4]
     used = [event.usage_id for event in log if isinstance(event, ModelCalled)]
@@ -345,7 +345,7 @@ async def test_documents_are_parsed_for_its_code(tmp_path: Path) -> None:
         )
         for part in ("paper.pdf: PDF", "report.docx: ", "talk.pptx: ", "Herons", "wade"):
             assert part in said, said
-        assert "is no pdf, but docx" in await run("parse_pdf('report.docx')")
+        assert "is not a pdf, but docx" in await run("parse_pdf('report.docx')")
         assert "ToolFailed: " in await run("parse_pdf('nowhere.pdf')")
 
 
@@ -356,6 +356,6 @@ async def test_an_image_is_looked_at_within_the_budget(tmp_path: Path) -> None:
         assert await run("parse_image('a.png', task='What is it?')") == "I see a heron."
         asked = [event async for event in run.talk.events() if isinstance(event, ModelCalled)]
         assert [event.usage_id for event in asked] == ["default", "vision", "default"]
-        assert "is no image that a model sees" in await run("parse_image('b.png')")
+        assert "is not an image that a model sees" in await run("parse_image('b.png')")
     async with notebook(tmp_path, llm=LLM(model="scripted", vision=False)) as run:
         assert "cannot see images" in await run("parse_image('a.png')")

@@ -108,7 +108,7 @@ async def test_what_did_not_fit_exactly_is_said(tmp_path: Path) -> None:
         (["*** Update File: a", "*** Move to: b", "@@", "-1", "+2"], "b exists already"),
         (["*** Delete File: a", "*** Update File: a", "@@", "-1"], "deleted or moved above"),
         (["*** Update File: a", "@@", "-1", "*** Delete File: a"], "changed above"),
-        (["*** Delete File: directory"], "directory is no file"),
+        (["*** Delete File: directory"], "directory is not a file"),
         (["*** Update File: binary", "@@", "-1"], "binary file"),
         (["*** Add File: a/below", "+x"], "nothing was changed: .*Not a directory"),
     ],

@@ -96,7 +96,7 @@ def theirs(query: Query) -> str:
     """What ripgrep prints."""
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
     said = subprocess.run(ripgrep(query), cwd=query.directory, env=environment, capture_output=True, check=False)
-    # 2: a line of an ignore file is no pattern, and left out
+    # 2: a line of an ignore file is not a pattern, and left out
     assert said.returncode in (0, 1, 2), said.stderr
     assert not said.stderr
     return said.stdout.decode()

@@ -164,7 +164,7 @@ async def test_a_document_is_read(tmp_path: Path, kind: str) -> None:
         executor, context = Fetch(HERE), FakeContext(tmp_path)
         seen = await fetched(executor, context, server.url("/a.pdf"))
         again = await fetched(executor, context, server.url("/a.pdf"), start_from_char=100)
-        with pytest.raises(ToolError, match="which is no text"):
+        with pytest.raises(ToolError, match="which is not text"):
             await fetched(executor, context, server.url("/a.pdf"), raw=True)
     said = plain(seen.content)
     assert said.startswith(f"# Report on herons\n[{server.url('/a.pdf')}: HTTP 200, ")
@@ -188,7 +188,7 @@ async def test_an_image_is_seen(tmp_path: Path) -> None:
         ("video/mp4", b"\0" * 20, r"video/mp4 of 20 bytes.*curl -fL -o FILE 'http://.*\?a=1&b=2'"),
         ("application/pdf", b"%PDF-1.7", r"http://.*\?a=1&b=2 is damaged or cut off"),
         ("image/png", b"<html>no image", "image/png"),
-        ("text/plain", bytes(range(256)) * 8, "which is no text"),
+        ("text/plain", bytes(range(256)) * 8, "which is not text"),
         ("", b"\x7fELF\2\1\1\0\0\0\0\0\0", "unknown type"),
     ],
 )
@@ -213,7 +213,7 @@ async def test_an_error_says_what_the_page_says_and_what_to_do(tmp_path: Path, s
 @pytest.mark.simulated
 @pytest.mark.parametrize("url", ["", "x", "file:///etc/passwd", "ftp://h/x", "//h/x", "http://" + "a" * 9000])
 async def test_what_is_no_address(tmp_path: Path, url: str) -> None:
-    with pytest.raises(ToolError, match="no web address|at most"):
+    with pytest.raises(ToolError, match="not a web address|at most"):
         await fetched(Fetch({}), FakeContext(tmp_path), url)
 
 
@@ -260,7 +260,7 @@ async def test_endless_pages_and_bombs_are_errors(tmp_path: Path) -> None:
 )
 async def test_odd_html_is_read_or_refused(tmp_path: Path, body: str) -> None:
     if "\0" in body:
-        with pytest.raises(ToolError, match="which is no text"):
+        with pytest.raises(ToolError, match="which is not text"):
             await one(tmp_path, page(body + "x"))
     else:
         assert "HTTP 200, text/html" in await one(tmp_path, page(body + "x"))

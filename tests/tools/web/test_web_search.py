@@ -156,7 +156,7 @@ async def test_without_a_key_the_variables_are_named(tmp_path: Path) -> None:
 @pytest.mark.simulated
 @pytest.mark.parametrize("arguments", [{"query": " "}, {"site": "not a host"}, {"site": "x\ny"}])
 async def test_what_cannot_be_looked_for(tmp_path: Path, arguments: dict[str, Any]) -> None:
-    with pytest.raises(ToolError, match=r"query is empty|site .* is no host"):
+    with pytest.raises(ToolError, match=r"query is empty|site .* is not a host"):
         await found(WebSearch({}, {}), FakeContext(tmp_path), **arguments)
 
 
@@ -189,7 +189,7 @@ async def test_an_error_of_an_engine_says_what_to_do(tmp_path: Path, provider: s
         with pytest.raises(ToolError, match=says) as failed:
             await found(keyed(provider, server.url()), FakeContext(tmp_path))
     assert str(failed.value).startswith(f"{provider}: ")
-    assert (KEY in str(failed.value)) == (provider == "searxng"), "there it is no key"
+    assert (KEY in str(failed.value)) == (provider == "searxng"), "there it is not a key"
 
 
 async def test_an_engine_that_does_not_answer(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_an_engine_that_does_not_answer(tmp_path: Path) -> None:
             await found(keyed("brave", server.url(), timeout=0.2), FakeContext(tmp_path))
     with pytest.raises(ToolError, match="brave: .*does not answer"):
         await found(keyed("brave", server.url()), FakeContext(tmp_path))
-    with pytest.raises(ToolError, match="searxng: .*no web address"):
+    with pytest.raises(ToolError, match="searxng: .*not a web address"):
         await found(keyed("searxng", "not-an-address"), FakeContext(tmp_path))
 
 

@@ -28,7 +28,7 @@ _MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
 
 
 def mentions(text: str, servers: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the paths that a text names, once each, without closing punctuation; `@server:uri` is no path. Pure."""
+    """Return the paths that a text names, once each, without closing punctuation; `@server:uri` is not a path. Pure."""
     found = []
     for match in _MENTION.finditer(text):
         path = match[1] or match[2].rstrip(".,;:!?)'\"")
@@ -80,7 +80,7 @@ async def attached(text: str, files: WorkspaceFiles, servers: Collection[str] = 
             problems.append(f"@{path} is not attached: {error}")
             continue
         if block is None:
-            problems.append(f"@{path} is not attached: it is no text and no image that fits; the agent has its name")
+            problems.append(f"@{path} is not attached: it is not text and no image that fits; the agent has its name")
         else:
             blocks.append(block)
     return blocks, problems

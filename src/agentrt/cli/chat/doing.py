@@ -216,7 +216,7 @@ class Doing:
         try:
             amount = float(argument.lstrip("$"))
         except ValueError as error:
-            raise ConfigurationError(f"{argument!r} is no amount: write /grant 2.50") from error
+            raise ConfigurationError(f"{argument!r} is not an amount: write /grant 2.50") from error
         await self._conversation.grant(amount)
         await self._conversation.start_run()
 
@@ -257,7 +257,7 @@ def _number(written: str) -> int:
     try:
         return int(written)
     except ValueError as error:
-        raise ConfigurationError(f"{written!r} is no number") from error
+        raise ConfigurationError(f"{written!r} is not a number") from error
 
 
 def _verdict(written: str) -> Verdict:

@@ -96,7 +96,7 @@ class Access:
             raise not_known("send a key as 'Authorization: Bearer KEY'")
         if principal is None:
             await self.gate.failed(connection)
-            raise not_known("there is no such key, token or ticket, or it is not good any more")
+            raise not_known("the key, token or ticket is unknown or has expired")
         if principal.key:
             await self.gate.admit(key_of(principal.key), visit_of(connection))
         return principal
@@ -180,7 +180,7 @@ def with_tickets(authenticate: Login, tickets: Tickets) -> Login:
         if not (ticket := credentials_of(connection).ticket):
             return await authenticate(connection)
         if (principal := tickets.redeem(ticket)) is None:
-            raise not_known("there is no such ticket, or it is not good any more")
+            raise not_known("the ticket is unknown or has expired")
         return principal
 
     return authenticated

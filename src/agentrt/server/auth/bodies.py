@@ -11,7 +11,7 @@ from ..problems import refusal
 
 
 class RequestBodies:
-    """ASGI middleware: each piece of a body must arrive within `patience` seconds, and a disconnect is no error.
+    """ASGI middleware: each piece of a body must arrive within `patience` seconds, and a disconnect is not an error.
 
     A response that is sent before the body was read says that the connection closes (RFC 9112, 9.6). Otherwise the rest
     of the body would come before the client's next request, and Hypercorn would wait for ever to read on.

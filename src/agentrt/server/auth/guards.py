@@ -14,7 +14,9 @@ from .origins import is_ours, may_come_from, place_of
 from .refusing import refuse
 
 NOT_AUTHENTICATED = 4001
-"""The close code of a socket whose key is not valid any more."""
+"""The close code of a socket whose key is no longer valid."""
+
+EXPIRED = "the key has expired or was revoked"
 
 
 class HostGuard:
@@ -35,7 +37,7 @@ class HostGuard:
             return
         here = scope.get("server")
         if not is_ours(place.host, {self._listening, *((here[0],) if here else ())}, self._allowed):
-            detail = "this server does not answer as that host: its allow_hosts names those that it has"
+            detail = "this server does not answer as that host: add it to the setting allow_hosts"
             await refuse(refusal(421, "Another host", detail, "host"), scope, receive, send)
             return
         await self.app(scope, receive, send)
@@ -49,7 +51,7 @@ class OriginGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket") and not may_come_from(HTTPConnection(scope), self._cors):
-            detail = "a page of another origin asks: cors names those that may"
+            detail = "a page of another origin asked: allow its origin with the setting cors"
             await refuse(refusal(403, "Another origin", detail, "origin"), scope, receive, send)
             return
         await self.app(scope, receive, send)
@@ -93,8 +95,8 @@ class GateGuard:
 async def _end(sent: set[str], scope: Scope, receive: Receive, send: Send) -> None:
     """End a request that was cut, depending on what was sent already."""
     if not sent:
-        await refuse(not_known("the key is not good any more"), scope, receive, send)
+        await refuse(not_known(EXPIRED), scope, receive, send)
     elif "websocket.accept" in sent and "websocket.close" not in sent:
-        await send({"type": "websocket.close", "code": NOT_AUTHENTICATED, "reason": "the key is not good any more"})
+        await send({"type": "websocket.close", "code": NOT_AUTHENTICATED, "reason": EXPIRED})
     elif "http.response.start" in sent and "http.response.body" not in sent:
         await send({"type": "http.response.body", "body": b"", "more_body": False})

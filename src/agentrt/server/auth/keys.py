@@ -19,7 +19,7 @@ from ...errors import ConfigurationError
 from ..principals import Principal, Scope
 
 KEY = re.compile(r"agentrt_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
-"""A key as it is shown: an id, which is no secret, and 32 random bytes in URL-safe base64 (RFC 4648)."""
+"""A key as it is shown: an id, which is not a secret, and 32 random bytes in URL-safe base64 (RFC 4648)."""
 
 LIKE_A_KEY = re.compile(r"agentrt_[0-9a-f]{12}_[A-Za-z0-9_-]{16}")
 """Matches a key, or the beginning of one, inside other text."""
@@ -55,7 +55,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def new_key(owner: str, scopes: Iterable[Scope], now: float, expires: float | None = None) -> tuple[ApiKey, str]:
     """Return a key, and its text, which is shown once. Raises `ConfigurationError` for an invalid argument."""
     if not OWNER.fullmatch(owner):
-        raise ConfigurationError(f"{owner!r} is no owner: letters, digits, '.', '_', '@', '+' and '-', 128 at most")
+        raise ConfigurationError(f"{owner!r} is not an owner: letters, digits, '.', '_', '@', '+' and '-', 128 at most")
     if not (held := tuple(scope for scope in Scope if scope in set(scopes))):
         raise ConfigurationError(f"a key needs a scope: {', '.join(Scope)}")
     if expires is not None and expires <= now:

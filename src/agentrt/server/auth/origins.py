@@ -81,6 +81,6 @@ def checked_origins(origins: Collection[str]) -> list[str]:
         found = _ORIGIN.fullmatch(origin)
         if found is None or place_of(found[2]) is None:
             raise ConfigurationError(
-                f"{origin!r} is no origin that can be allowed: name each, as 'https://agents.example.org'"
+                f"{origin!r} is not an origin that can be allowed: name each, as 'https://agents.example.org'"
             )
     return list(origins)

@@ -116,7 +116,7 @@ _HOW = "Write calls, one a line, such as click('a51')"
 def _call(statement: ast.stmt) -> GymCall:
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise _wrong(statement, f"this is no call. {_HOW}")
+        raise _wrong(statement, f"this is not a call. {_HOW}")
     name = call.func.id
     if name not in SIGNATURES:
         raise _wrong(statement, f"there is no {name}. There are {', '.join(SIGNATURES)}")

@@ -38,7 +38,7 @@ class Performer:
     def _element(self, bid: str) -> Locator:
         found = _BID.fullmatch(bid)
         if found is None:
-            raise ToolError(f"{bid!r} is no bid: take one that the tree shows in brackets, such as 'a51'")
+            raise ToolError(f"{bid!r} is not a bid: take one that the tree shows in brackets, such as 'a51'")
         return self._session.element(int(found[1]))
 
     async def _noop(self, wait_ms: float) -> None:

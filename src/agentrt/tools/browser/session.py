@@ -127,9 +127,9 @@ class Session:
             parts = urlsplit(address)
             port = parts.port or PORTS.get(parts.scheme, 0)
         except ValueError as error:
-            raise ToolError(f"{url[:200]!r} is no web address: {error}") from error
+            raise ToolError(f"{url[:200]!r} is not a web address: {error}") from error
         if parts.scheme not in ("http", "https") and address != "about:blank":
-            raise ToolError(f"{url!r} is no web address: give one with http:// or https://")
+            raise ToolError(f"{url!r} is not a web address: give one with http:// or https://")
         self._browser.let_out(parts.hostname or "", port)
         page = await self.page()
         try:
@@ -179,7 +179,7 @@ class Session:
                 await self._settle()
         except TimeoutError as error:
             if await self._answers():
-                raise ToolError("the page took too long: it loads nothing any more, and is as it was then") from error
+                raise ToolError("the page took too long: loading was stopped, and it shows what it had") from error
             raise await self._lost("the page did not answer in time") from error
         except self._library.TimeoutError as error:
             if await self._answers():

@@ -56,7 +56,7 @@ async def seen(data: bytes, jpeg: bytes, context: ToolContext, most: int) -> lis
 def seeable(path: str, data: bytes) -> ImageContent:
     """Return an image file as content. Raises `ToolError` if models cannot see it: another format, or too large."""
     if (kind := image_type(data)) is None:
-        raise ToolError(f"{path} is no image that a model sees: PNG, JPEG, GIF or WebP")
+        raise ToolError(f"{path} is not an image that a model sees: PNG, JPEG, GIF or WebP")
     if len(data) > MOST_SEEN:
         raise ToolError(f"{path} has {len(data):,} bytes: an image of at most {MOST_SEEN:,} can be seen")
     return image_of(data, kind)

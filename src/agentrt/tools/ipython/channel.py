@@ -105,6 +105,6 @@ class Channel:
                 return Answer(problem="no cell runs: the agent's tools are called while one does")
             return await self.given(asked)
         except msgspec.DecodeError as error:
-            return Answer(problem=f"this is no request: {error}")
+            return Answer(problem=f"this is not a request: {error}")
         except ToolError as error:
             return Answer(problem=str(error))

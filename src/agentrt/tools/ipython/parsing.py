@@ -44,14 +44,14 @@ async def parsed(kind: str, arguments: dict[str, Any], context: ToolContext) -> 
             return await _watched(path, data, task, arguments.get("every", 0), context)
         case _:
             if (found := kind_of(path, data)) not in (kind, "office"):  # "office": its reader tells if it is encrypted
-                raise ToolError(f"{path} is no {kind}, but {found}")
+                raise ToolError(f"{path} is not a {kind}, but {found}")
             document = await read_document(data, path, Wanted(limit=MOST))
             return await anyio.to_thread.run_sync(lambda: context.masked(shown(document, path), by_line=True))
 
 
 async def _recording(path: str, data: bytes, wanted: Wanted) -> Document:
     if (found := kind_of(path, data)) != "media":
-        raise ToolError(f"{path} is no audio or video, but {found}")
+        raise ToolError(f"{path} is not audio or video, but {found}")
     return await read_document(data, path, wanted, seconds=SECONDS)
 
 

@@ -172,7 +172,7 @@ def _bytes(path: str, files: Files) -> bytes:
     if status is None:
         raise ToolError(f"{path} does not exist: look for it, or add it")
     if not stat.S_ISREG(status.st_mode):
-        raise ToolError(f"{path} is no file")
+        raise ToolError(f"{path} is not a file")
     if status.st_size > MAX_FILE:
         raise ToolError(f"{path} is larger than {MAX_FILE} bytes: use the terminal on it")
     return files.read(path)

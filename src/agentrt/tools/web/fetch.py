@@ -163,11 +163,11 @@ async def _document(page: Page) -> Converted:
 
 
 def _cleaned(url: str) -> str:
-    """Return a URL without surrounding white space. Raises `ToolError` if it is no web address, or too long."""
+    """Return a URL without surrounding white space. Raises `ToolError` if it is not a web address, or too long."""
     url = url.strip()
     if not url.lower().startswith(("http://", "https://")):
         raise ToolError(
-            f"{clip(url, 200)!r} is no web address: give one with http:// or https://. Files are read by others"
+            f"{clip(url, 200)!r} is not a web address: give one with http:// or https://. Files are read by others"
         )
     if len(url) > LONGEST_URL:
         raise ToolError(f"the address has {len(url):,} characters: give one of at most {LONGEST_URL:,}")
@@ -204,7 +204,7 @@ async def _rest(page: Page, text: str, begin: int, end: int, context: ToolContex
 def _not_text(page: Page) -> str:
     size = f"{page.size:,} bytes" if page.size is not None else "a length that is not said"
     return (
-        f"{page.url} is {page.media_type} of {size}, which is no text: download it in the terminal (curl -fL -o FILE"
+        f"{page.url} is {page.media_type} of {size}, which is not text: download it in the terminal (curl -fL -o FILE"
         f" {shlex.quote(page.url)}) and use a program that reads it"
     )
 

@@ -158,7 +158,7 @@ def _site(given: str) -> str:
     site = given.strip().lower().partition("://")[2] or given.strip().lower()
     site = site.partition("/")[0]
     if site and not _SITE.fullmatch(site):
-        raise ToolError(f"site {clip(given, 100)!r} is no host: give one such as docs.python.org")
+        raise ToolError(f"site {clip(given, 100)!r} is not a host: give one such as docs.python.org")
     return site
 
 

@@ -51,7 +51,7 @@ export function statOf(rows: Row[]): DiffStat {
 export interface Sides {
   before: string;
   after: string;
-  /** For each row its line in one of these; null for a row that is no line of a file. */
+  /** For each row its line in one of these; null for a row that is not a line of a file. */
   places: ({ side: "before" | "after"; line: number } | null)[];
 }
 

@@ -68,7 +68,7 @@ async function namesThere(id: string): Promise<string[]> {
   return (await rest.files(id, UPLOADS)).items.map((entry) => entry.name);
 }
 
-/** A file as an image for the model, made smaller if it is large; null if it is no image. */
+/** A file as an image for the model, made smaller if it is large; null if it is not an image. */
 async function imageURL(file: File): Promise<string | null> {
   const kind = imageOf(file.name) ?? (/^image\/(png|jpeg|gif|webp|bmp)$/.test(file.type) ? file.type : undefined);
   if (kind === undefined) return null;
