@@ -95,3 +95,44 @@ async def test_it_looks_as_in_the_documentation(tmp_path: Path, monkeypatch: pyt
             await small.page.screenshot(path=pictures / f"{name}.png")
         for picture in pictures.glob("console-*.png"):
             assert picture.stat().st_size < LARGEST
+
+
+SIZES: dict[str, dict[str, Any]] = {
+    "phone": {"viewport": PHONE, "is_mobile": True, "has_touch": True},
+    "tablet": {"viewport": {"width": 820, "height": 620}},
+    "desktop": {"viewport": {"width": 1440, "height": 900}},
+}
+
+CLIPPED = """items => {
+  const {left, top, right, bottom} = items.getBoundingClientRect();
+  if (left < 0 || top < 0 || right > innerWidth || bottom > innerHeight) return ["outside of the window"];
+  return [...items.querySelectorAll("button")]
+    .filter(button => {
+      const {left, top, width, height} = button.getBoundingClientRect();
+      const seen = document.elementFromPoint(left + width / 2, top + height / 2);
+      return height > 0 && !items.contains(seen);
+    }).map(button => button.textContent.trim());
+}"""
+"""What of an open menu cannot be seen."""
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_no_menu_is_clipped(tmp_path: Path, size: str) -> None:
+    risky = call("terminal", "I clean up.\n\n" * 40, command="rm -rf ~/old")
+    async with console(tmp_path, [risky, finish("Done.")]) as server:
+        first = await server.tab()
+        await first.begin("Clean up")
+        await first.stands("Needs approval")
+        tab = await server.tab(f"/#/{first.id}", **SIZES[size])
+        await tab.stands("Needs approval")
+        await expect(tab.page.get_by_text("Always…").last).to_be_visible(timeout=PATIENCE)
+        menus = tab.page.locator("details.menu:visible")
+        assert await menus.count() >= 2
+        for at in range(await menus.count()):
+            await menus.nth(at).locator("summary").click()
+            items = menus.nth(at).locator(".menu-items")
+            await expect(items).to_be_visible()
+            assert await items.evaluate(CLIPPED) == []
+            await tab.page.keyboard.press("Escape")
+            await expect(items).to_be_hidden()
+        assert tab.problems == []

@@ -8,6 +8,10 @@ from ..specs import SecurityRisk
 from ..specs.flow import Label, Sink
 from .rating import Rating
 
+NAMED = 5
+"""Maximum number of dangers that a reason names."""
+
+_BETWEEN = "; "
 _ORDER = {SecurityRisk.LOW: 0, SecurityRisk.MEDIUM: 1, SecurityRisk.UNKNOWN: 2, SecurityRisk.HIGH: 3}
 
 
@@ -37,7 +41,8 @@ def weight(rating: Rating) -> int:
 
 
 def highest(ratings: Iterable[Rating], otherwise: str = "no rule matches") -> Rating:
-    """Return the first rating with the highest risk, with the sinks and labels of all ratings.
+    """Return a rating with the highest risk, with the sinks and labels of all ratings. Its reason names each
+    danger of that risk.
 
     Without ratings, return LOW with the reason `otherwise`.
     """
@@ -47,4 +52,14 @@ def highest(ratings: Iterable[Rating], otherwise: str = "no rule matches") -> Ra
     top = max(some, key=weight)
     sinks: tuple[Sink, ...] = tuple(dict.fromkeys(sink for rating in some for sink in rating.sinks))
     labels: tuple[Label, ...] = tuple(dict.fromkeys(label for rating in some for label in rating.labels))
-    return Rating(top.risk, top.reason, sinks, labels)
+    return Rating(top.risk, _dangers(top, some), sinks, labels)
+
+
+def _dangers(top: Rating, ratings: tuple[Rating, ...]) -> str:
+    """Return the reasons of all ratings with the risk of the top one, each once."""
+    if top.risk is SecurityRisk.LOW:
+        return top.reason
+    same = (rating for rating in ratings if rating.risk is top.risk)
+    named = list(dict.fromkeys(reason for rating in same for reason in rating.reason.split(_BETWEEN)))
+    more = len(named) - NAMED
+    return _BETWEEN.join([*named[:NAMED], f"and {more} more"] if more > 0 else named)

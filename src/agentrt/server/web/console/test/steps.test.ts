@@ -11,9 +11,9 @@ const log: Event[] = [kept(4, 3, "before"), kept(9, 8, "after"), { ...kept(10, 1
 test("each step is between two moments, and somebody's", () => {
   const steps = stepsOf(log);
   expect(steps).toEqual([
-    { since: 3, until: 8, by: "agent" },
-    { since: 8, until: 19, by: "unknown" },
-    { since: 19, until: 30, by: "rewind" },
+    { since: 3, until: 8, by: "agent", time: time.timestamp },
+    { since: 8, until: 19, by: "unknown", time: time.timestamp },
+    { since: 19, until: 30, by: "rewind", time: time.timestamp },
   ]);
   expect(stepAt(steps, 3)).toBeUndefined();
   expect(stepAt(steps, 4)).toBe(steps[0]);

@@ -53,6 +53,29 @@ it("follows an action through its life", () => {
   expect(only(transcript)).toMatchObject({ risk: "HIGH", why: "deletes", held: "rule", last: 6 });
 });
 
+it("tells of an interrupt once, behind what it cut short", () => {
+  begin();
+  const transcript = Transcript.of([
+    said("go"),
+    made("InterruptEvent", { reason: "enough" }),
+    made("MessageEvent", { source: "agent", partial: true, content: [{ type: "text", text: "I will" }] }),
+    made("ModelCalled", { model: "m", error: "interrupted" }),
+  ]);
+  expect(transcript.entries.map(({ kind }) => kind)).toEqual(["message", "message", "notice"]);
+  expect(transcript.entries[1]).toMatchObject({ interrupted: true });
+  expect(transcript.entries[2]).toMatchObject({ text: "Interrupted: enough" });
+});
+
+it("knows an interrupted action from one that failed", () => {
+  begin();
+  const [cut, later] = [action(), action()];
+  const failed = (of: Event): Event => made("AgentErrorEvent", { action_id: of.id, tool_name: "terminal", tool_call_id: "t", error: "Interrupted after 3.0 s." });
+  const transcript = Transcript.of([cut, made("ExecutionStarted", { action_id: cut.id }), made("InterruptEvent"), failed(cut)]);
+  expect(only(transcript).phase).toBe("interrupted");
+  for (const event of [later, made("ExecutionStarted", { action_id: later.id }), failed(later)]) transcript.add(event);
+  expect((transcript.entries.at(-1) as ActionEntry).phase).toBe("failed");
+});
+
 it("replaces what changes and keeps the rest as it was", () => {
   begin();
   const transcript = Transcript.of([said("one"), action()]);

@@ -37,6 +37,7 @@ export function noticeOf(event: Event): Notice | undefined {
     case "ModelCallRetried":
       return { tone: "warning", text: retried(event), detail: event.detail };
     case "ModelCalled":
+      if (event.error === "interrupted") return undefined; // the interrupt itself has a line
       return event.error ? { tone: "warning", text: `The model call failed: ${event.error}`, code: event.error } : undefined;
     case "ResourceLost":
       return { tone: "warning", text: event.detail };

@@ -9,6 +9,8 @@ export interface Step {
   since: number;
   until: number;
   by: "agent" | "people" | "rewind" | "unknown";
+  /** When the files were saved after it. */
+  time: string;
 }
 
 export function isKept(event: Event): event is EventOf<(typeof KEEPING)[number]> {
@@ -22,7 +24,7 @@ export function stepsOf(events: readonly Event[]): Step[] {
   let last: (typeof moments)[number] | undefined;
   let known = true;
   for (const event of moments) {
-    if (event.tree && last) steps.push({ since: placeOf(last), until: placeOf(event), by: known ? whose(event) : "unknown" });
+    if (event.tree && last) steps.push({ since: placeOf(last), until: placeOf(event), by: known ? whose(event) : "unknown", time: event.timestamp });
     if (event.tree) last = event;
     known = Boolean(event.tree);
   }

@@ -4,7 +4,7 @@ import type { Event, EventOf, Risk } from "@agentrt/client";
 import { noticeOf } from "./notices";
 
 export type Result = EventOf<"ObservationEvent"> | EventOf<"UserRejectObservation"> | EventOf<"AgentErrorEvent">;
-export type Phase = "asked" | "waiting" | "approved" | "running" | "done" | "failed" | "rejected";
+export type Phase = "asked" | "waiting" | "approved" | "running" | "done" | "failed" | "interrupted" | "rejected";
 export type Tone = "quiet" | "warning" | "danger" | "good";
 
 interface Place {
@@ -30,6 +30,8 @@ export interface Child {
 export interface MessageEntry extends Place {
   kind: "message";
   event: EventOf<"MessageEvent">;
+  /** Whether the next entry tells of the interrupt that cut it short. */
+  interrupted?: boolean;
 }
 
 export interface ThoughtEntry extends Place {
@@ -95,6 +97,8 @@ export class Transcript {
   /** Open questions of running tools. */
   inputs: readonly EventOf<"InputRequested">[] = [];
   private rewinds: { seq: number; to: number }[] = [];
+  /** The last interrupt; 0: none. */
+  private interrupted = 0;
 
   static of(events: Iterable<Event>): Transcript {
     const transcript = new Transcript();
@@ -105,7 +109,11 @@ export class Transcript {
   add(event: Event): void {
     switch (event.type) {
       case "MessageEvent":
-        this.push({ kind: "message", event, ...place(event) });
+        this.message(event);
+        break;
+      case "InterruptEvent":
+        this.interrupted = event.seq;
+        this.notice(event);
         break;
       case "ActionEvent":
         this.action(event);
@@ -152,13 +160,24 @@ export class Transcript {
       case "HeadMoved":
         this.rewind(event);
         break;
-      default: {
-        const notice = noticeOf(event);
-        const last = this.entries.at(-1);
-        if (notice?.code !== undefined && last?.kind === "notice" && last.code === notice.code) this.entries.pop();
-        if (notice !== undefined) this.push({ kind: "notice", ...notice, ...place(event) });
-      }
+      default:
+        this.notice(event);
     }
+  }
+
+  private notice(event: Event): void {
+    const notice = noticeOf(event);
+    const last = this.entries.at(-1);
+    if (notice?.code !== undefined && last?.kind === "notice" && last.code === notice.code) this.entries.pop();
+    if (notice !== undefined) this.push({ kind: "notice", ...notice, ...place(event) });
+  }
+
+  /** What an interrupt cut short comes before the line that tells of the interrupt. */
+  private message(event: EventOf<"MessageEvent">): void {
+    const cut = event.partial === true && this.interrupted > 0 && this.entries.at(-1)?.seq === this.interrupted;
+    const told = cut ? this.entries.pop() : undefined;
+    this.push({ kind: "message", event, ...(cut ? { interrupted: true } : {}), ...place(event) });
+    if (told !== undefined) this.push(told);
   }
 
   /** The actions that wait for approval. */
@@ -188,8 +207,15 @@ export class Transcript {
 
   private result(event: Result): void {
     const failed = event.type === "AgentErrorEvent" || (event.type === "ObservationEvent" && event.is_error === true);
-    const phase = event.type === "UserRejectObservation" ? "rejected" : failed ? "failed" : "done";
+    const cut = event.type === "AgentErrorEvent" && this.lastOf(event.action_id) < this.interrupted;
+    const phase = event.type === "UserRejectObservation" ? "rejected" : cut ? "interrupted" : failed ? "failed" : "done";
     if (!this.change(event.action_id, event, { phase, result: event })) this.push({ kind: "result", event, ...place(event) });
+  }
+
+  /** The last event of an action; infinite if it is not loaded. */
+  private lastOf(action: string): number {
+    const at = this.places.get(action);
+    return (at === undefined ? undefined : this.entries[at]?.last) ?? Infinity;
   }
 
   private child(event: EventOf<"ChildStarted" | "ChildWaiting" | "ChildAnswered" | "ChildFinished">): void {

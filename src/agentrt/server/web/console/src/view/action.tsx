@@ -89,6 +89,8 @@ function Outcome({ entry, details }: { entry: ActionEntry; details: Details }) {
       );
     case "rejected":
       return <span class="badge danger">rejected</span>;
+    case "interrupted":
+      return <span class="badge">interrupted</span>;
     case "failed":
       return <span class="badge danger">{details.exit_code ? `exit ${details.exit_code}` : "failed"}</span>;
     case "waiting":
@@ -111,7 +113,7 @@ function Body({ tool, entry, details, output }: { tool: Tool; entry: ActionEntry
     return entry.phase === "waiting" || entry.phase === "asked" ? <Proposed tool={tool} given={entry.arguments} /> : null;
   }
   if (result.type === "UserRejectObservation") return <p class="rejection">{clean(result.rejection_reason ?? "Rejected by the user.")}</p>;
-  if (result.type === "AgentErrorEvent") return <p class="rejection">{clean(result.error)}</p>;
+  if (result.type === "AgentErrorEvent") return <p class={entry.phase === "interrupted" ? "cut-off" : "rejection"}>{clean(result.error)}</p>;
   const path = String(entry.arguments.path ?? "");
   if (details.diff) return <Diff diff={details.diff} label={`Changes to ${path}`} path={path} />;
   if (details.task_list) return <Plan tasks={details.task_list} />;

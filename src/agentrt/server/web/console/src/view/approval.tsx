@@ -40,7 +40,7 @@ function Buttons({ ids }: { ids: string[] }) {
       <button type="button" class="button primary" onClick={() => void approve(ids)}>
         <Icon name="check" size={16} /> Approve
       </button>
-      <details class="menu">
+      <details class="menu menu-up">
         <summary class="button">Always…</summary>
         <div class="menu-items">
           <button type="button" onClick={() => void approve(ids, "session")}>

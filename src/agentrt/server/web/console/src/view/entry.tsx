@@ -93,7 +93,7 @@ function Message({ entry }: { entry: MessageEntry }) {
       {event.reasoning ? <Thought text={event.reasoning} /> : null}
       <Markdown text={text} />
       <Attachments content={event.content} />
-      {event.partial ? <p class="quiet">— interrupted here</p> : null}
+      {event.partial && !entry.interrupted ? <p class="quiet">— interrupted here</p> : null}
     </div>
   );
 }

@@ -49,7 +49,7 @@ export function Header({ conversation }: { conversation: Open }) {
             <IconButton icon="pause" label="Pause" keys="p" onClick={() => void pause()} text />
             <IconButton icon="stop" label="Interrupt" keys="x" onClick={() => void interrupt()} text class="warning" />
           </>
-        ) : (
+        ) : status === "finished" ? null : (
           <IconButton icon="play" label="Run" keys="g" onClick={() => void run()} text />
         )}
       </div>

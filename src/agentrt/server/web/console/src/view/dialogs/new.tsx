@@ -95,7 +95,9 @@ export function New() {
           placeholder="What should the agent do, and how do you know it is done?"
           onInput={(event) => setTask(event.currentTarget.value)}
           onKeyDown={(event) => {
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void create();
+            if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+            event.preventDefault();
+            if (!busy) void create();
           }}
         />
       </label>

@@ -7,6 +7,18 @@ import { explain, rest } from "../../state/session";
 import type { Hit } from "@agentrt/client";
 import { close, Frame } from "./frame";
 
+/** What a hit is, by the kind that the server names. */
+const KINDS: Record<string, string> = {
+  user: "your message",
+  agent: "the agent",
+  environment: "note to the agent",
+  hook: "a hook",
+  action: "tool call",
+  observation: "result",
+  error: "error",
+  rejection: "rejected",
+};
+
 /** Searches the text of all conversations. */
 export function Search() {
   const [hits, setHits] = useState<Hit[] | null>(null);
@@ -52,7 +64,7 @@ export function Search() {
               }}
             >
               <span class="hit-title">
-                {clean(titles.get(hit.conversation) ?? hit.conversation)} <span class="quiet">{hit.kind}</span>
+                {clean(titles.get(hit.conversation) ?? hit.conversation)} <span class="quiet">{KINDS[hit.kind] ?? hit.kind}</span>
               </span>
               <Found hit={hit} />
             </button>

@@ -1,14 +1,14 @@
 import type { GitChanges } from "@agentrt/client";
 import { useEffect, useState } from "preact/hooks";
 import { isKept, KEEPING, type Keeping, keepingOf, type Step, stepAt } from "../../model/steps";
-import { clean } from "../../model/words";
+import { clean, clock } from "../../model/words";
 import type { Open } from "../../state/open";
 import { rest } from "../../state/session";
 import { Diff, DiffCount } from "../diff";
 import { useFresh } from "../fresh";
 
 const SHOWN = 50;
-const WHO = { agent: "the agent", people: "people", rewind: "a rewind", unknown: "an unknown author" } as const;
+const WHO = { agent: "The agent", people: "People", rewind: "A rewind", unknown: "An unknown author" } as const;
 
 /** What changed: since the beginning, since the last commit, and step by step. */
 export function Changes({ conversation }: { conversation: Open }) {
@@ -70,14 +70,20 @@ export function ChangesThen({ conversation, at }: { conversation: Open; at: numb
   return (
     <>
       <h3>Changed in this step</h3>
-      {step ? <p class="hint">{titleOf(step)}</p> : <p class="hint">No changes up to this event.</p>}
+      {step ? <p class="hint"><Title step={step} /></p> : <p class="hint">No changes up to this event.</p>}
       {step ? <Between conversation={conversation} since={step.since} until={step.until} /> : null}
     </>
   );
 }
 
-function titleOf({ since, until, by }: Step): string {
-  return `Events ${since} to ${until}, by ${WHO[by]}`;
+/** Who changed files, and when. */
+function Title({ step: { since, until, by, time } }: { step: Step }) {
+  const which = until === since + 1 ? `Event ${until}` : `Events ${since + 1} to ${until}`;
+  return (
+    <span title={which}>
+      {WHO[by]} <span class="quiet">{clock(time)}</span>
+    </span>
+  );
 }
 
 /** The saved files of the whole conversation, including events that are not loaded. */
@@ -92,7 +98,7 @@ function Unfolded({ conversation, step }: { conversation: Open; step: Step }) {
   const [shown, setShown] = useState(false);
   return (
     <details class="step" onToggle={(event) => setShown(event.currentTarget.open)}>
-      <summary>{titleOf(step)}</summary>
+      <summary><Title step={step} /></summary>
       {shown ? <Between conversation={conversation} since={step.since} until={step.until} /> : null}
     </details>
   );
