@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import zipfile
 from base64 import b64encode
 from collections.abc import AsyncIterator
@@ -48,8 +49,8 @@ async def working(directory: Path, turns: list[Turn], **given: Any) -> AsyncIter
         tab = await server.tab()
         await tab.page.get_by_role("button", name="New conversation").first.click()
         await tab.page.get_by_label("Task").fill("Work")
-        await tab.page.get_by_text("More", exact=True).click()
-        await tab.page.get_by_label("Workspace").fill("project")
+        await tab.page.get_by_label("Project").fill("project")
+        await tab.page.keyboard.press("Tab")
         await tab.page.get_by_role("dialog").get_by_role("button", name="Start").click()
         await tab.stands("Finished")
         yield server, tab, project
@@ -367,3 +368,37 @@ async def test_on_a_phone(tmp_path: Path) -> None:
         assert await small.violations() == []
         assert await small.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         assert small.problems == []
+
+
+async def test_a_conversation_begins_with_a_project(tmp_path: Path) -> None:
+    for name in ("invoices", "inventory", "website"):
+        (tmp_path / "workspaces" / name).mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path / "workspaces" / "invoices")], check=True)
+    async with console(tmp_path, lambda body: finish("Done.")) as server:
+        tab = await server.tab()
+        await tab.page.get_by_role("button", name="New conversation").first.click()
+        dialog, project = tab.page.get_by_role("dialog"), tab.page.get_by_label("Project")
+        await project.click()
+        await expect(dialog.get_by_role("option")).to_have_count(3)
+        await project.fill("inv")
+        await expect(dialog.get_by_role("option")).to_have_count(2)
+        await expect(dialog.get_by_role("option", name="invoices")).to_contain_text("git, main")
+        await tab.page.keyboard.press("ArrowDown")
+        await tab.page.keyboard.press("ArrowDown")
+        await tab.page.keyboard.press("Enter")
+        await expect(project).to_have_value(str(tmp_path / "workspaces" / "invoices"))
+        await dialog.get_by_label("Task").fill("Look around")
+        await dialog.get_by_label("Task").press("Enter")
+        await tab.stands("Finished")
+        assert (await server.log(tab.id))[0]["workspace"]["path"] == str(tmp_path / "workspaces" / "invoices")
+        await tab.page.get_by_role("button", name="New conversation").first.click()
+        await expect(project).to_have_value(str(tmp_path / "workspaces" / "invoices"))
+        await project.fill("")
+        await project.click()
+        await expect(dialog.get_by_role("group", name="Recent").get_by_role("option")).to_have_count(1)
+        await project.fill("/etc")
+        await dialog.get_by_label("Task").fill("Look there")
+        await dialog.get_by_label("Task").press("Enter")
+        await expect(dialog.get_by_role("alert")).to_contain_text(str(tmp_path / "workspaces"))
+        assert len(tab.problems) == 1, "what the browser says of an answer that is an error"
+        assert "422" in tab.problems[0]

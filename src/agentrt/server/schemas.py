@@ -365,6 +365,35 @@ class Health(msgspec.Struct, frozen=True):
     status: Literal["ok", "draining"] = "ok"
 
 
+class ProjectsQuery(_Request, frozen=True, kw_only=True):
+    """What was typed of a path, and how many directories are wanted."""
+
+    path: Annotated[str, Meta(max_length=4096)] = ""
+    """The beginning of a path; a relative one begins at the first root."""
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+
+
+class Project(msgspec.Struct, frozen=True, kw_only=True):
+    """A directory in which a conversation may work."""
+
+    path: str
+    repository: bool
+    """Whether it is a git repository."""
+    branch: str
+    """The branch of the repository; "" if it is on none."""
+
+
+class ProjectList(msgspec.Struct, frozen=True, kw_only=True):
+    """The directories in which a new conversation may work."""
+
+    roots: tuple[str, ...]
+    """The server's workspaces: all projects are below them."""
+    recent: tuple[Project, ...]
+    """Those of the client's latest conversations."""
+    matching: tuple[Project, ...]
+    """Those whose paths begin with `path`."""
+
+
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The server, its uptime in seconds, and the client's owner and scopes."""
 

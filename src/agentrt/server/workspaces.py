@@ -59,5 +59,8 @@ def _found(roots: Sequence[Path], given: str) -> tuple[Path, bool]:
     resolved = [root.resolve() for root in roots]
     path = Path(os.path.realpath(resolved[0] / given))
     if not any(path.is_relative_to(root) for root in resolved):
-        raise ConfigurationError(f"workspace {given!r} is not below those of this server: name another")
+        below = ", ".join(map(str, resolved))
+        raise ConfigurationError(
+            f"workspace {given!r} is not below this server's workspaces: name a directory in {below}"
+        )
     return path, False

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from ..auth.endpoints import ENDPOINTS as KEYS
 from ..routing import Endpoint
-from . import checkpoints, controls, conversations, files, finding, git, health, history, metrics, models, servers
+from . import (
+    checkpoints,
+    controls,
+    conversations,
+    files,
+    finding,
+    git,
+    health,
+    history,
+    metrics,
+    models,
+    projects,
+    servers,
+)
 from .documentation import documentation
 
 _OPERATIONS = (
@@ -18,6 +31,7 @@ _OPERATIONS = (
     *checkpoints.ENDPOINTS,
     *servers.ENDPOINTS,
     *models.ENDPOINTS,
+    *projects.ENDPOINTS,
     *finding.ENDPOINTS,
     *KEYS,
 )

@@ -1,7 +1,7 @@
 /** REST calls of a server; errors are `Refused`. */
 import type { Event, EventType } from "./events.js";
 import type { Control } from "./frames.js";
-import type { Answer, ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation, EventPage, FileChanges, FileDiff, FileEntry, FileList, Forked, GitChanges, GitDiff, Hit, KnownModel, LoginAddress, ModelList, ServerInfo, ServerList, ServerStatus, StateInfo } from "./types.js";
+import type { Answer, ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation, EventPage, FileChanges, FileDiff, FileEntry, FileList, Forked, GitChanges, GitDiff, Hit, KnownModel, LoginAddress, ModelList, ProjectList, ServerInfo, ServerList, ServerStatus, StateInfo } from "./types.js";
 export interface RestOptions {
     /** Where the server answers, without a slash at the end; "": where this page comes from. */
     base?: string;
@@ -74,6 +74,8 @@ export declare class Rest {
     archive(id: string, path?: string): Promise<Blob>;
     /** Write a file of the workspace whole; one that is there is replaced. */
     writeFile(id: string, path: string, content: Blob): Promise<FileEntry>;
+    /** Directories in which a new conversation may work: recent ones, and those whose paths begin as typed. */
+    projects(path?: string, limit?: number): Promise<ProjectList>;
     /** Models that a conversation may have, and what they cost; those that are known by words of their names. */
     models(query?: string, limit?: number): Promise<ModelList>;
     /** What is known of the model that answers in a conversation. */

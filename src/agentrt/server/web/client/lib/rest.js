@@ -116,6 +116,10 @@ export class Rest {
     writeFile(id, path, content) {
         return this.json("PUT", `${at(id)}/files/content${search({ path })}`, content);
     }
+    /** Directories in which a new conversation may work: recent ones, and those whose paths begin as typed. */
+    projects(path = "", limit = 20) {
+        return this.json("GET", `/projects${search({ path, limit })}`);
+    }
     /** Models that a conversation may have, and what they cost; those that are known by words of their names. */
     models(query = "", limit = 50) {
         return this.json("GET", `/models${search({ query, limit })}`);

@@ -38,6 +38,7 @@ export declare const SCOPES: {
     readonly list_files: "observe";
     readonly list_keys: "admin";
     readonly list_models: "steer";
+    readonly list_projects: "steer";
     readonly list_tools: "observe";
     readonly load_plugin: "admin";
     readonly log_in_at_server: "approve";

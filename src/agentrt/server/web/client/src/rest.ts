@@ -24,6 +24,7 @@ import type {
   KnownModel,
   LoginAddress,
   ModelList,
+  ProjectList,
   SearchResults,
   ServerInfo,
   ServerList,
@@ -198,6 +199,11 @@ export class Rest {
   /** Write a file of the workspace whole; one that is there is replaced. */
   writeFile(id: string, path: string, content: Blob): Promise<FileEntry> {
     return this.json("PUT", `${at(id)}/files/content${search({ path })}`, content);
+  }
+
+  /** Directories in which a new conversation may work: recent ones, and those whose paths begin as typed. */
+  projects(path = "", limit = 20): Promise<ProjectList> {
+    return this.json("GET", `/projects${search({ path, limit })}`);
   }
 
   /** Models that a conversation may have, and what they cost; those that are known by words of their names. */

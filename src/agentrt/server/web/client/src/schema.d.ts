@@ -916,6 +916,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_projects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/ready": {
         parameters: {
             query?: never;
@@ -2506,6 +2522,16 @@ export interface components {
             status: number;
             title: string;
             type?: string;
+        };
+        Project: {
+            branch: string;
+            path: string;
+            repository: boolean;
+        };
+        ProjectList: {
+            matching: components["schemas"]["Project"][];
+            recent: components["schemas"]["Project"][];
+            roots: string[];
         };
         Refused: {
             id?: string;
@@ -5270,6 +5296,34 @@ export interface operations {
                 };
             };
             406: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    list_projects: {
+        parameters: {
+            query?: {
+                limit?: number;
+                path?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectList"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
     };

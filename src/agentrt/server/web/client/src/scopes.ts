@@ -39,6 +39,7 @@ export const SCOPES = {
   list_files: "observe",
   list_keys: "admin",
   list_models: "steer",
+  list_projects: "steer",
   list_tools: "observe",
   load_plugin: "admin",
   log_in_at_server: "approve",

@@ -7,6 +7,7 @@ import { go } from "../../state/route";
 import { attempt, reasonOf, rest, server } from "../../state/session";
 import { drawer } from "../../state/ui";
 import { ModelPicker, usePrice } from "../models";
+import { ProjectPicker } from "../projects";
 import { close, Frame } from "./frame";
 
 const REMEMBERED = "agentrt.new";
@@ -23,10 +24,11 @@ interface Remembered {
   model: string;
   base: string;
   policy: Policy;
+  project: string;
 }
 
 function remembered(): Remembered {
-  const fresh: Remembered = { model: "", base: "", policy: "" };
+  const fresh: Remembered = { model: "", base: "", policy: "", project: "" };
   try {
     return { ...fresh, ...(JSON.parse(localStorage.getItem(REMEMBERED) ?? "{}") as Partial<Remembered>) };
   } catch {
@@ -43,7 +45,7 @@ export function New() {
   const price = usePrice(model.trim(), known?.model === model.trim() ? known : undefined);
   const [base, setBase] = useState(before.base);
   const [policy, setPolicy] = useState<Policy>(before.policy);
-  const [workspace, setWorkspace] = useState("");
+  const [workspace, setWorkspace] = useState(before.project);
   const [title, setTitle] = useState("");
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState("");
@@ -63,7 +65,7 @@ export function New() {
     // so that it is refused as a whole when the model cannot be had; a policy of its own has to be there first
     const first = !chose && chosen !== "";
     if (!first && task.trim()) wanted.message = task;
-    localStorage.setItem(REMEMBERED, JSON.stringify({ model: model.trim(), base: base.trim(), policy }));
+    localStorage.setItem(REMEMBERED, JSON.stringify({ model: model.trim(), base: base.trim(), policy, project: workspace.trim() }));
     setBusy(true);
     setFailed("");
     try {
@@ -86,6 +88,12 @@ export function New() {
 
   return (
     <Frame title="New conversation" onSubmit={() => busy || void create()} wide>
+      <div class="field">
+        <label for="new-project">
+          Project <em class="quiet">the directory that the agent works in</em>
+        </label>
+        <ProjectPicker id="new-project" value={workspace} onType={setWorkspace} />
+      </div>
       <label class="field">
         <span>Task</span>
         <textarea
@@ -141,12 +149,6 @@ export function New() {
       </fieldset>
       <details class="more-fields">
         <summary>More</summary>
-        <label class="field">
-          <span>
-            Workspace <em class="quiet">a directory below the server’s workspace directories; empty: a new one</em>
-          </span>
-          <input type="text" value={workspace} spellcheck={false} onInput={(event) => setWorkspace(event.currentTarget.value)} />
-        </label>
         <label class="field">
           <span>
             Base URL <em class="quiet">the provider’s API address; empty: its usual one</em>
