@@ -23,6 +23,8 @@ settings.load_profile("agentrt")
 # Bytecode is kept, whatever the environment says: tests start hundreds of processes, which would compile it all again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# scripted models say what a test needs, and no titles
+os.environ["AGENTRT_TITLES"] = "no"
 
 MODULES = 10
 """How many modules of tests lie between two full collections."""

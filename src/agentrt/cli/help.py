@@ -28,7 +28,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "Approval": ("confirm", "deny", "allow", "yes", "flow"),
     "Limits": ("max_steps", "max_cost", "max_tokens", "max_seconds", "grant"),
     "What it knows and can": ("message", "goal", "project", "plugins", "hooks", "servers", "own", "secrets"),
-    "Conversation": ("title", "tags", "as_json", "store"),
+    "Conversation": ("title", "titles", "tags", "as_json", "store"),
 }  # fmt: skip
 """The options of commands that have many, by group."""
 

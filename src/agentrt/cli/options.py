@@ -348,6 +348,15 @@ def check_price(agent: Agent, client: ModelClient) -> None:
             )
 
 
+titles_option = click.option(
+    "--titles/--no-titles",
+    default=True,
+    show_default=True,
+    envvar="AGENTRT_TITLES",
+    help="Whether a conversation gets a title from its model, once the agent has replied. That short call counts in the"
+    " conversation's cost.",
+)
+
 _BEGINNING: tuple[Option, ...] = (
     click.option(
         "--goal",

@@ -22,7 +22,7 @@ from ..specs import Durability
 from ..specs.quota import Quota
 from ..storage import default_store, open_storage
 from .help import Command
-from .options import agent_of, agent_options, check_price, store_option
+from .options import agent_of, agent_options, check_price, store_option, titles_option
 from .own_tools import offered_tools, own_tools, tools_option
 from .places import container_of, container_options
 from .whose_tokens import cipher_of
@@ -64,6 +64,7 @@ workspaces_option = click.option(
 )
 @store_option
 @workspaces_option
+@titles_option
 @click.option(
     "--resume-running",
     is_flag=True,
@@ -226,6 +227,7 @@ def serve(
         forget_after=idle_after,
         rate=None if rate == "none" else rate,
         own_process=True,
+        titles=rest.pop("titles"),
         **{name: rest.pop(name) for name in given},
         agent=with_tools(agent_of(store=store, **rest), [kind.name for kind in tools]),
     )

@@ -35,6 +35,7 @@ from .services import Authenticator, Services
 from .settings import ServerSettings
 from .streams.routes import ROUTES
 from .streams.streams import Streams
+from .titling import Titling
 
 
 def create_app(
@@ -87,6 +88,11 @@ def create_app(
             stack.callback(tasks.cancel_scope.cancel)
             tasks.start_soon(lag.measure, figures.lag.add)
             tasks.start_soon(readiness.load, runtime, settings)
+            if settings.titles:
+                titling = Titling(hosting)
+                runtime.observers.append(titling.committed)
+                stack.callback(runtime.observers.remove, titling.committed)
+                tasks.start_soon(titling.run)
             try:
                 await tasks.start(hosting.recover)
                 yield

@@ -60,6 +60,10 @@ class ServerSettings(Given, frozen=True, kw_only=True):
     """Maximum number of connections that wait to be accepted; the kernel has its own limit (net.core.somaxconn)."""
     drain: Amount = 10.0
     """How long running steps may take to end when the server is told to stop."""
+    titles: bool = False
+    """Whether a new conversation without a title gets one from its model, once its agent has replied. The cost of that
+    short call is the conversation's.
+    """
     resume_running: bool = False
     """Whether to continue what was running when the last process ended."""
     forget_after: Amount = 600.0

@@ -252,6 +252,20 @@ async def test_the_size_of_the_terminal_may_change_while_text_streams(tmp_path: 
             assert screen.splitlines()[-1].startswith("○ ready  ·  openai/scripted")
 
 
+async def test_a_title_comes_after_the_first_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTRT_TITLES", "yes")
+    asks_title = "Answer with the title alone"
+    async with ScriptedProvider(lambda body: say("Ducks" if asks_title in str(body) else "Seven.")) as provider:
+        async with Emulated(tmp_path, provider=provider) as chat:
+            await chat.ready()
+            chat.send("count the ducks")
+            await chat.until("Seven.")
+            await chat.until("title: Ducks")
+            chat.send("again")
+            await chat.until("› again\nSeven.")
+    assert [asks_title in str(body) for body in provider.requests] == [False, True, False]
+
+
 async def test_a_paste_of_10_000_lines_is_folded_and_sent_whole(tmp_path: Path) -> None:
     text = "\n".join(f"line {number} of what was pasted" for number in range(10_000))
     async with ScriptedProvider([say("Read.")]) as provider:

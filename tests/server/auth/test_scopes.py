@@ -29,6 +29,7 @@ GET     /openapi.json                               -
 GET     /server_info                                observe
 GET     /tools                                      observe
 GET     /search                                     observe
+GET     /projects                                   steer
 GET     /models                                     steer
 GET     /conversations/{id}/model                   observe
 GET     /conversations                              observe

@@ -37,6 +37,7 @@ from ..options import (
     check_price,
     chosen_llm,
     store_option,
+    titles_option,
     yes_option,
 )
 from ..own_tools import offered_tools, own_tools, tools_option
@@ -63,6 +64,7 @@ _OF_A_NEW_ONE = frozenset({"image", "network", "preset", "flow", "hooks", "plugi
 @agent_options
 @tools_option
 @beginning_options
+@titles_option
 @yes_option
 @store_option
 def chat(
@@ -73,6 +75,7 @@ def chat(
     network: str | None,
     beginning: Beginning,
     own: tuple[str, ...],
+    titles: bool,
     yes: bool,
     store: str | None,
     **agent: Any,
@@ -106,7 +109,9 @@ def chat(
         found = None
         place = container_of(workspace, image, network) or workspace
         opening = _New(agent_of(store=store, **agent), place, secrets_of(agent["servers"]))
-    chatting = Chatting(opening, beginning, own_tools(own), yes, found.store if found is not None else store)
+    chatting = Chatting(
+        opening, beginning, own_tools(own), yes, found.store if found is not None else store, titles=titles
+    )
     try:
         sys.exit(anyio.run(chatting.run))
     except KeyboardInterrupt:
@@ -136,10 +141,17 @@ class Chatting:
     """The conversations of a chat: the first one, and those that commands lead to."""
 
     def __init__(
-        self, opening: Opening, beginning: Beginning, tools: tuple[ToolType, ...], yes: bool, store: Path | str | None
+        self,
+        opening: Opening,
+        beginning: Beginning,
+        tools: tuple[ToolType, ...],
+        yes: bool,
+        store: Path | str | None,
+        *,
+        titles: bool,
     ) -> None:
         self._opening, self._beginning, self._tools = opening, beginning, tools
-        self._yes, self._store = yes, store
+        self._yes, self._store, self._titles = yes, store, titles
         self._console = Console()
 
     async def run(self) -> int:
@@ -229,7 +241,7 @@ class Chatting:
         hidden = Mask(keys_of(LLM(model=DEFAULT_MODEL), os.environ))
         kept = Kept(Path(directory) / NAME if directory is not None else None, hidden.text)
         store = None if self._store is None else str(self._store)
-        return Place(runtime.store, kept, ProfileStore(profiles_file(store)), self._yes)
+        return Place(runtime.store, kept, ProfileStore(profiles_file(store)), self._yes, self._titles)
 
     def _say(self, words: str, style: str = "dim") -> None:
         self._console.print(Text(words, style), soft_wrap=True)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 
 import anyio
 import msgspec
 from rich.text import Text
 
 from ...conversation import Conversation
+from ...conversation.titles import needs_title
 from ...errors import AgentrtError
-from ...events import ConversationErrorEvent, Cursor, Event, MessageEvent
+from ...events import ConversationErrorEvent, Cursor, Event, MessageEvent, RunEnded
 from ...ids import new_id
 from ...llm.profiles import ProfileStore
 from ...specs import TextContent
@@ -47,6 +49,8 @@ class Place(msgspec.Struct, frozen=True):
     profiles: ProfileStore
     approves: bool = False
     """Whether every action is approved without asking."""
+    titles: bool = False
+    """Whether a conversation gets a title from its model, once the agent has replied."""
 
 
 class Said:
@@ -180,10 +184,16 @@ class Talk:
             case MessageEvent() if (typed := self._sending.pop(event.id, None)) is not None:
                 if plain(event.content[:1]) == typed.whole:  # else it holds a secret
                     self._place.kept.add(Entry(typed.shown.strip(), typed.pasted))
+            case RunEnded() if self._place.titles and needs_title([event], self._conversation.state):
+                self._tasks.start_soon(self._give_title)
             case ConversationErrorEvent(code="max_cost"):
                 self._note("/grant USD lets it spend more and go on", "yellow")
         self._look_whether_it_waits()
         self._refresh()
+
+    async def _give_title(self) -> None:
+        with suppress(AgentrtError):  # the first words of the task stand for it
+            await self._conversation.generate_title()
 
     def _look_whether_it_waits(self) -> None:
         if self._conversation.pending_confirmation or self._conversation.pending_inputs:
