@@ -26,6 +26,27 @@ pytestmark = pytest.mark.simulated
 AGENT = Agent(LLM("scripted"), tools=())
 
 
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("[1, 2]", [1, 2]),
+        ("See [the docs]: [1, 2] it is.", [1, 2]),
+        ("```json\n[1, 2]\n```", [1, 2]),
+        ("Input ```json\n{}\n``` and ```json\n[1, 2]\n```", [1, 2]),
+    ],
+)
+def test_the_only_value_that_fits_is_taken(answer: str, value: list[int]) -> None:
+    assert value_in(answer, reader_of(list[int])) == value
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("answer", ["Results [1]: [1, 2, 3]", "none", "[" * 5000, "[1"])
+def test_what_is_not_clear_is_asked_for_again(answer: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        value_in(answer, reader_of(list[int]))
+
+
 class Report(msgspec.Struct, frozen=True):
     title: str
     pages: int

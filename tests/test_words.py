@@ -34,6 +34,13 @@ def test_the_pieces_are_the_whole_whatever_came_before_the_event(whole: str, cut
 
 
 @pytest.mark.pure
+def test_what_was_missed_comes_with_the_event() -> None:
+    words = Words()
+    pieces = [Delta("m", "text", "Hello ", 0, 0), Delta("m", "text", "!", 11, 0), said("Hello world!", "m")]
+    assert [piece for item in pieces for piece in words.take(item)] == ["Hello ", "world!"]
+
+
+@pytest.mark.pure
 def test_reasoning_and_output_are_no_words() -> None:
     words = Words()
     assert list(words.take(Delta("m", "reasoning", "hm", 0, 0))) == []

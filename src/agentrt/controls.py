@@ -132,10 +132,11 @@ class AskAgent(Control, frozen=True, tag="ask_agent"):
 
 
 class GenerateTitle(Control, frozen=True, tag="generate_title"):
-    """Generate a title with a model; the reply is an `Answer`."""
+    """Generate a title with a model; the reply is an `Answer`. With `if_untitled`, it replaces no other title."""
 
     llm: AnyLLM | None = None
     max_length: int = 50
+    if_untitled: bool = False
 
 
 class Rename(Control, frozen=True, tag="rename"):

@@ -113,11 +113,12 @@ def test_a_conversation_can_be_listed_and_shown(demo: tuple[Path, subprocess.Com
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
 
 
-def test_without_a_key_one_line_says_what_to_set(tmp_path: Path) -> None:
+def test_without_a_key_it_says_what_to_set(tmp_path: Path) -> None:
     ran = agentrt(tmp_path, "run", "anything", "--model", "openai/gpt-4o")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.splitlines() == [
         "agentrt: no key for model 'openai/gpt-4o': set OPENAI_API_KEY in the environment",
+        "Choose another model with --model, or one of your own with --base-url.",
         "To see it work without a key: agentrt demo",
     ]
     assert agentrt(tmp_path, "list").stdout == "no conversations yet: 'agentrt demo' makes one\n"

@@ -36,7 +36,7 @@ from .terminal import Terminal
 pytestmark = pytest.mark.real
 
 CANARY = "canary-value-4d1f"
-_ADDRESS = re.compile(r"agentrt listens on (http://127\.0\.0\.1:\d+) \(its token: (.+?)\) ")
+_ADDRESS = re.compile(r"agentrt listens on (http://127\.0\.0\.1:\d+) \(its address with the token: (.+?)\) ")
 
 
 class Serving:

@@ -62,7 +62,7 @@ async def ran_code(code: str, directory: Path, script: Any) -> tuple[str, Script
     async with ScriptedProvider(script) as provider:
         printed = await anyio.to_thread.run_sync(run, code, directory, provider.base_url)
     assert not provider.refused
-    assert set(provider.keys) == {"Bearer a-key-of-the-program"}
+    assert set(provider.keys) <= {"Bearer a-key-of-the-program"}
     return printed, provider
 
 
@@ -186,6 +186,77 @@ print(again.id, sum(isinstance(event, MessageEvent) for event in again.state.eve
     printed, _ = await ran_code(code, directory, [say("One."), say("Two.")])
     name = "12345678-1234-5678-1234-567812345678"
     assert printed == f"{name} 4 {[name]}\n"
+
+
+TOOL = """
+class AddAction(Action):
+    one: int
+    other: int
+
+class AddObservation(Observation):
+    total: int = 0
+
+class Add(ToolExecutor):
+    def __call__(self, action, conversation=None):
+        return AddObservation.from_text("added", total=action.one + action.other)
+
+class AddTool(ToolDefinition):
+    @classmethod
+    def create(cls, conv_state):
+        return [cls(description="Adds.", action_type=AddAction, observation_type=AddObservation, executor=Add())]
+
+register_tool("Sums", AddTool)
+agent = Agent(llm=llm, tools=[Tool(name="Sums")])
+"""
+
+
+async def test_a_conversation_with_a_tool_of_the_program_is_reopened(directory: Path) -> None:
+    code = f"""{BEGIN}{TOOL}
+def show(event):
+    if isinstance(event, ObservationEvent) and event.tool_name == "add":
+        print(event.observation.total, event.observation.text)
+
+for _ in range(2):
+    conversation = Conversation(
+        agent=agent, workspace=".", conversation_id="1" * 32, persistence_dir="kept", visualizer=None, callbacks=[show]
+    )
+    conversation.send_message("Add.")
+    conversation.run()
+    conversation.close()
+"""
+    add = call("add", one=20, other=22)
+    printed, _ = await ran_code(code, directory, [add, say("One."), add, say("Two.")])
+    assert printed == "42 added\n42 added\n"
+
+
+async def test_each_event_is_told_once_whatever_threads_use_the_conversation(directory: Path) -> None:
+    code = f"""{BEGIN}
+seen = []
+conversation = Conversation(agent=agent, workspace=".", callbacks=[lambda event: seen.append(event.native.seq)],
+                            visualizer=None)
+conversation.send_message("Begin.")
+runs = threading.Thread(target=conversation.run)
+runs.start()
+for number in range(20):
+    conversation.send_message(f"And {{number}}.")
+runs.join()
+conversation.run()
+print(seen == list(range(1, len(seen) + 1)), len(seen) > 20)
+"""
+    printed, _ = await ran_code(code, directory, lambda body: say("Yes."))
+    assert printed == "True True\n"
+
+
+async def test_agents_that_may_delegate_to_one_another(directory: Path) -> None:
+    code = f"""{BEGIN}
+for name in ("lead", "other"):
+    register_agent(name, lambda llm: Agent(llm=llm, tools=[Tool(name="DelegateTool")]), "Delegates.")
+agent = Agent(llm=llm, tools=[Tool(name="DelegateTool")])
+conversation = Conversation(agent=agent, workspace=".", visualizer=None)
+print(sorted(conversation.native_state.agent.agents), sorted(conversation.native_state.agent.agents["lead"].agents))
+"""
+    printed, _ = await ran_code(code, directory, [])
+    assert printed == "['lead', 'other'] ['other']\n"
 
 
 async def test_callbacks_run_in_the_thread_that_runs_and_may_use_the_conversation(directory: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from agentrt.security.command_rules import rate_command
 from agentrt.security.paths import site
-from agentrt.security.verdicts import NAMED, high, highest, low, medium, unknown
+from agentrt.security.verdicts import NAMED, high, highest, low, medium, shortened, unknown
 from agentrt.specs import SecurityRisk
 
 pytestmark = pytest.mark.pure
@@ -26,8 +26,9 @@ def test_of_what_is_harmless_one_reason_is_named() -> None:
 
 
 def test_a_long_list_is_cut() -> None:
-    rating = highest([high(f"danger {number}") for number in range(NAMED + 3)])
-    assert rating.reason.endswith(f"danger {NAMED - 1}; and 3 more")
+    rating = highest([highest([high(f"danger {number}") for number in range(NAMED + 3)]), high("one more")])
+    assert shortened(rating.reason).endswith(f"danger {NAMED - 1}; and 4 more")
+    assert shortened("deletes; sends") == "deletes; sends"
 
 
 def test_a_command_names_all_that_it_endangers() -> None:

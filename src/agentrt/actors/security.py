@@ -22,7 +22,7 @@ from ..security.paths import normal
 from ..security.rating import Own, Rating, Scene
 from ..security.rules import wanted, written
 from ..security.shell_text import settled
-from ..security.verdicts import highest, unknown
+from ..security.verdicts import highest, shortened, unknown
 from ..specs import SecurityRisk, Workspace
 from ..specs.agent import RULES
 from ..specs.content import sound
@@ -109,7 +109,7 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         assessed = RiskAssessed(
             action_id=action.id,
             risk=rating.risk,
-            reason=sound(rating.reason),
+            reason=sound(shortened(rating.reason)),
             sinks=rating.sinks,
             labels=rating.labels,
             files=marks,

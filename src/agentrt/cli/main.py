@@ -63,6 +63,10 @@ from .story import Story, gap_line, summary
 from .views import JsonView, view_for
 from .wording import clean
 
+NO_KEY = """
+Choose another model with --model, or one of your own with --base-url.
+To see it work without a key: agentrt demo"""
+
 COMPACT = "/compact"
 """The message that asks for a summary in place of the older part of the conversation."""
 
@@ -79,7 +83,7 @@ def main(words: Sequence[str] | None = None) -> None:
     except click.Abort:
         sys.exit(130)
     except AgentrtError as error:
-        hint = "\nTo see it work without a key: agentrt demo" if isinstance(error, MissingKey) else ""
+        hint = NO_KEY if isinstance(error, MissingKey) else ""
         click.echo(f"agentrt: {error}{hint}", err=True)
         sys.exit(2)
 

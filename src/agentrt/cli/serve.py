@@ -323,7 +323,7 @@ def _shown(url: str, address: str, root: Path | str) -> Iterator[str]:
             " 'agentrt keys create', or start the server in a terminal"
         ) from error
     try:
-        yield f"{url} (its token: {path})"
+        yield f"{url} (its address with the token: {path})"
     finally:
         path.unlink(missing_ok=True)
 

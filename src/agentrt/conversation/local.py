@@ -208,9 +208,9 @@ class LocalEnd:
                 return self._cursor
             case AskAgent(question=question, llm=llm):
                 return Answer(await group.calls.ask(question, llm))
-            case GenerateTitle(llm=llm, max_length=length):
+            case GenerateTitle(llm=llm, max_length=length, if_untitled=only):
                 title = await group.calls.title(checked_length(length), llm)
-                if title:
+                if title and not (only and group.log.state.ledger.title):
                     await group.log.append(TitleChanged(title=title, by=by))
                 return Answer(title)
         state = group.feed.state

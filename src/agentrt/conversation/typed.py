@@ -17,6 +17,9 @@ from .run import answer_of
 if TYPE_CHECKING:
     from .conversation import Conversation
 
+STARTS = 100
+"""Maximum number of places in an answer at which a value is looked for."""
+
 ATTEMPTS = 3
 """Maximum number of answers that are asked for until one fits."""
 
@@ -24,7 +27,7 @@ _ASKED = """\
 When the task is done, answer with one JSON value that fits this schema, and nothing else, as the message of `finish`:
 {schema}"""
 _AGAIN = """\
-That is no such value: {why}
+That answer does not fit: {why}
 Answer with one JSON value that fits the schema, and nothing else."""
 _BEGIN = re.compile(r"[\[{]")
 
@@ -53,31 +56,44 @@ async def prompt_for(conversation: Conversation, message: str | Iterable[Content
 
 
 def value_in(answer: str, read: Reader) -> Any:
-    """Return the value in an answer: all of it, what stands in a fence, or the first object or list between words.
+    """Return the value in an answer: all of it, or the only one that fits in a fence, or else between words.
 
-    Raises `msgspec.ValidationError` if there is none, or the one that there is does not fit.
+    Raises `msgspec.ValidationError` if there is none, if none fits, or if it is not clear which one is meant.
     """
     failure: msgspec.ValidationError | None = None
-    for text in _candidates(answer):
-        data = text.encode("utf-8", "replace")
-        try:
-            msgspec.json.decode(data)
-            return read(data)
-        except msgspec.ValidationError as error:
-            failure = failure or error
-        except msgspec.DecodeError:
-            pass
+    for texts in ([answer.strip()], _fenced(answer), _outermost(answer)):
+        fitting = list[Any]()
+        for text in texts:
+            data = text.encode("utf-8", "replace")
+            try:
+                msgspec.json.decode(data)
+                fitting.append(read(data))
+            except msgspec.ValidationError as error:
+                failure = failure or error
+            except (msgspec.DecodeError, RecursionError):
+                pass
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            raise msgspec.ValidationError(f"{len(fitting)} values in it fit: answer with one alone")
     raise failure or msgspec.ValidationError("it has no JSON")
 
 
-def _candidates(answer: str) -> list[str]:
-    fenced = answer.split("```")[1::2]
-    found = [answer.strip(), *(text.strip().removeprefix("json") for text in fenced)]
-    if (begin := _BEGIN.search(answer)) is not None:
+def _fenced(answer: str) -> list[str]:
+    return [text.strip().removeprefix("json") for text in answer.split("```")[1::2]]
+
+
+def _outermost(answer: str) -> list[str]:
+    """Return the objects and lists between the words of an answer."""
+    found, at, decoder = list[str](), 0, json.JSONDecoder()
+    for _ in range(STARTS):
+        begin = _BEGIN.search(answer, at)
+        if begin is None:
+            break
         try:
-            _, end = json.JSONDecoder().raw_decode(answer, begin.start())
-        except ValueError:
-            pass
+            _, at = decoder.raw_decode(answer, begin.start())
+        except (ValueError, RecursionError):
+            at = begin.start() + 1
         else:
-            found.append(answer[begin.start() : end])
+            found.append(answer[begin.start() : at])
     return found

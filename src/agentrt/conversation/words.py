@@ -50,6 +50,8 @@ class Words:
             self._place, self._length = place, 0
             if self._any and text:
                 yield BETWEEN
+        if start > self._length:  # some was missed: the event has it
+            return
         self._length = start + len(text)
         if text:
             self._any = True

@@ -78,14 +78,16 @@ def descendants(pid: int, most: int) -> int:
 
 async def is_alone(pid: int) -> bool:
     """Stop a process, and return whether it has no children then. If it adopts orphans, nothing that it has started is
-    left, and nothing more can begin: no other process need be looked at. False if it does not stop, or has ended.
+    left, and nothing more can begin: no other process need be looked at. False if it does not stop, has ended, or has
+    several threads, each of which has children of its own.
     """
     with contextlib.suppress(OSError):
         os.kill(pid, signal.SIGSTOP)
         for _ in range(_LOOKS):
-            state = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0]
+            fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+            state, threads = fields[0], int(fields[17])
             if state in b"tT":
-                return not _read(f"/proc/{pid}/task/{pid}/children")  # not every kernel has it
+                return threads == 1 and not _read(f"/proc/{pid}/task/{pid}/children")  # not every kernel has it
             if state in b"ZX":
                 break
             await anyio.sleep(0.001)

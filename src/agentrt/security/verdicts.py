@@ -9,7 +9,7 @@ from ..specs.flow import Label, Sink
 from .rating import Rating
 
 NAMED = 5
-"""Maximum number of dangers that a reason names."""
+"""Maximum number of dangers that a person is told."""
 
 _BETWEEN = "; "
 _ORDER = {SecurityRisk.LOW: 0, SecurityRisk.MEDIUM: 1, SecurityRisk.UNKNOWN: 2, SecurityRisk.HIGH: 3}
@@ -60,6 +60,11 @@ def _dangers(top: Rating, ratings: tuple[Rating, ...]) -> str:
     if top.risk is SecurityRisk.LOW:
         return top.reason
     same = (rating for rating in ratings if rating.risk is top.risk)
-    named = list(dict.fromkeys(reason for rating in same for reason in rating.reason.split(_BETWEEN)))
+    return _BETWEEN.join(dict.fromkeys(reason for rating in same for reason in rating.reason.split(_BETWEEN)))
+
+
+def shortened(reason: str) -> str:
+    """Return a reason as a person is told it: with the first dangers, and the number of the others."""
+    named = reason.split(_BETWEEN)
     more = len(named) - NAMED
-    return _BETWEEN.join([*named[:NAMED], f"and {more} more"] if more > 0 else named)
+    return _BETWEEN.join([*named[:NAMED], f"and {more} more"]) if more > 0 else reason

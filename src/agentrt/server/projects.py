@@ -29,7 +29,9 @@ def find_projects(roots: Sequence[Path], typed: str, limit: int) -> tuple[Projec
         return ()
     parent, begin = os.path.split(typed)
     parents = [Path(os.path.realpath(resolved[0] / parent))] if parent else resolved
-    found = (path for place in parents if _is_below(place, resolved) for path in _directories(place, begin))
+    named = (root for root in resolved if typed and str(root).startswith(typed))
+    inside = (path for place in parents if _is_below(place, resolved) for path in _directories(place, begin))
+    found = {*named, *inside}
     return tuple(islice((_project(path) for path in sorted(found, key=lambda path: path.name.casefold())), limit))
 
 
@@ -37,8 +39,8 @@ def recent_projects(roots: Sequence[Path], workspaces: Iterable[str], limit: int
     """Return those of the workspaces of conversations, the latest first, that can be worked in again. For a thread."""
     resolved = [root.resolve() for root in roots]
     paths = (Path(os.path.realpath(workspace)) for workspace in dict.fromkeys(workspaces))
-    kept = (path for path in paths if not _MADE.fullmatch(path.name) and _is_below(path, resolved) and path.is_dir())
-    return tuple(islice((_project(path) for path in kept), limit))
+    kept = (path for path in paths if not _MADE.fullmatch(path.name) and _is_below(path, resolved))
+    return tuple(islice((_project(path) for path in kept if os.path.isdir(path)), limit))
 
 
 def _directories(place: Path, begin: str) -> Iterator[Path]:
@@ -62,4 +64,4 @@ def _is_below(path: Path, roots: Sequence[Path]) -> bool:
 
 
 def _project(path: Path) -> Project:
-    return Project(path=str(path), repository=(path / ".git").exists(), branch=git_branch(path))
+    return Project(path=str(path), repository=os.path.exists(path / ".git"), branch=git_branch(path))

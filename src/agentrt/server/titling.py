@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import anyio
 
+from ..controls import GenerateTitle
 from ..conversation.titles import needs_title
 from ..errors import AgentrtError
 from ..events import Event
@@ -29,14 +30,19 @@ class Titling:
 
     def __init__(self, hosting: Hosting) -> None:
         self._hosting = hosting
+        self._asked = set[str]()
+        """Those that wait for a title or are getting one."""
         self._send, self._receive = anyio.create_memory_object_stream[str](WAITING)
 
     def committed(self, events: Sequence[Event], state: State, seconds: float) -> None:
         """Note a conversation whose first reply is in the log."""
         if needs_title(events, state):
             assert state.created is not None
+            name = state.created.conversation_id
             with suppress(anyio.WouldBlock):
-                self._send.send_nowait(state.created.conversation_id)
+                if name not in self._asked:
+                    self._send.send_nowait(name)
+                    self._asked.add(name)
 
     async def run(self) -> None:
         """Give titles to the conversations that were noted, until it is cancelled."""
@@ -48,8 +54,12 @@ class Titling:
     async def _work(self) -> None:
         async for name in self._receive:
             try:
-                await (await self._hosting.get(name, EVERYONE)).generate_title()
+                conversation = await self._hosting.get(name, EVERYONE)
+                if not conversation.state.ledger.title:
+                    await conversation.do(GenerateTitle(if_untitled=True))
             except AgentrtError as error:  # the first words of the task stand for it
                 _log.info("conversation %s has no title: %s", name, error)
             except Exception:
                 _log.exception("conversation %s has no title", name)
+            finally:
+                self._asked.discard(name)

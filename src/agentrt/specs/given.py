@@ -71,6 +71,12 @@ class Given(msgspec.Struct, frozen=True, metaclass=_Checked, repr_omit_defaults=
                 force_setattr(self, name, kept)
 
 
+def leaves_out(given: msgspec.Struct, name: str) -> bool:
+    """Return whether a field with a default was left out: its value is the default itself, not one that equals it."""
+    field = next(field for field in fields(given) if field.name == name)
+    return getattr(given, name) is _default(field)
+
+
 def converted(value: Any, kind: Any, owner: str, name: str) -> Any:
     """Convert `value` to `kind`, or return it as it is if it already fits. Raises `ConfigurationError` for
     `owner(name=...)`.

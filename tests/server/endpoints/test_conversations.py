@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from starlette.requests import HTTPConnection
 
+from agentrt import LLM, Agent, ConfirmRisky
+from agentrt.server import ServerSettings
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.specs import AlwaysConfirm
 from agentrt.testing import ScriptedLLM, call, finish, say
@@ -45,6 +47,19 @@ async def test_one_is_begun_with_what_python_takes(tmp_path: Path) -> None:
         status, problem = await client.ask("POST", "/conversations", {"agent": {"llm": {"model": "scripted/short"}}})
         assert status == 422
         assert "`type`, which is one of 'LLM', 'FallbackLLM', 'RouterLLM' - at `$.agent.llm`" in problem["detail"]
+
+
+@pytest.mark.parametrize("confirmation", [None, {"type": "NeverConfirm"}])
+async def test_an_agent_that_says_nothing_of_it_asks_as_the_servers_own_does(
+    tmp_path: Path, confirmation: dict[str, str] | None
+) -> None:
+    own = Agent(LLM("scripted/model"), confirmation=ConfirmRisky())
+    settings = ServerSettings(port=0, workspaces=(tmp_path / "workspaces",), agent=own)
+    turns = [call("terminal", command="rm -rf ~/nothing-here"), finish("Done.")]
+    async with served(tmp_path, ScriptedLLM(turns), settings) as client:
+        given = {"llm": "scripted/model"} | ({} if confirmation is None else {"confirmation": confirmation})
+        info = await settled(client, (await begin(client, agent=given, message="Clean up"))["id"])
+        assert info["status"] == ("waiting_for_confirmation" if confirmation is None else "finished")
 
 
 async def test_one_without_a_title_is_called_by_what_was_asked(tmp_path: Path) -> None:

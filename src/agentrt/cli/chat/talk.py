@@ -11,6 +11,7 @@ import anyio
 import msgspec
 from rich.text import Text
 
+from ...controls import GenerateTitle
 from ...conversation import Conversation
 from ...conversation.titles import needs_title
 from ...errors import AgentrtError
@@ -93,6 +94,8 @@ class Talk:
         self._sending: dict[str, Typed] = {}
         """The messages that are being written to the log, by their ids."""
         self._hint = ""
+        self._titling = False
+        """Whether the model is asked for a title."""
         self._waits = anyio.Event()
         self._typed_in, self._typed = anyio.create_memory_object_stream[Typed | None](math.inf)
         self._message_in, self._messages = anyio.create_memory_object_stream[str](math.inf)
@@ -184,7 +187,9 @@ class Talk:
             case MessageEvent() if (typed := self._sending.pop(event.id, None)) is not None:
                 if plain(event.content[:1]) == typed.whole:  # else it holds a secret
                     self._place.kept.add(Entry(typed.shown.strip(), typed.pasted))
-            case RunEnded() if self._place.titles and needs_title([event], self._conversation.state):
+            case RunEnded() if (
+                self._place.titles and not self._titling and needs_title([event], self._conversation.state)
+            ):
                 self._tasks.start_soon(self._give_title)
             case ConversationErrorEvent(code="max_cost"):
                 self._note("/grant USD lets it spend more and go on", "yellow")
@@ -192,8 +197,10 @@ class Talk:
         self._refresh()
 
     async def _give_title(self) -> None:
+        self._titling = True
         with suppress(AgentrtError):  # the first words of the task stand for it
-            await self._conversation.generate_title()
+            await self._conversation.do(GenerateTitle(if_untitled=True))
+        self._titling = False
 
     def _look_whether_it_waits(self) -> None:
         if self._conversation.pending_confirmation or self._conversation.pending_inputs:

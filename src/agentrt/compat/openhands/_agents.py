@@ -68,7 +68,9 @@ class LLM:
         kept = {name: value for name, value in kept.items() if value is not None}
         self.native = specs.LLM(model, api_key=api_key, base_url=base_url, **kept)
         self.conversations: WeakSet[Conversation] = WeakSet()
-        """The conversations that use it."""
+        """The open conversations that use it."""
+        self.closed = Spending()
+        """What it has used in those that were closed."""
 
     def __repr__(self) -> str:
         return repr(self.native)
@@ -87,7 +89,13 @@ class LLM:
     def metrics(self) -> Metrics:
         """What it has used in all conversations."""
         used = (conversation.spending.get(self.usage_id, Spending()) for conversation in self.conversations)
-        return Metrics.of(total(used))
+        return Metrics.of(total((self.closed, *used)))
+
+    def leave(self, conversation: Conversation) -> None:
+        """Keep what a conversation has used that is being closed."""
+        if conversation in self.conversations:
+            self.closed += conversation.spending.get(self.usage_id, Spending())
+            self.conversations.discard(conversation)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> LLM:
         """Return a model with some arguments changed."""
@@ -198,10 +206,19 @@ class Agent:
             "system_prompt": system_prompt,
         }
 
-    def to_native(self, conversation: Conversation, *, max_steps: int, stuck: bool) -> specs.Agent:
-        """Return it as agentrt has it, with the agents of `register_agent` if it delegates."""
+    @property
+    def models(self) -> tuple[LLM, ...]:
+        """Its model, and that of its condenser."""
+        other = self.condenser.llm if self.condenser is not None else None
+        return (self.llm,) if other is None else (self.llm, other)
+
+    def to_native(
+        self, conversation: Conversation, *, max_steps: int, stuck: bool, above: tuple[str, ...] = ()
+    ) -> specs.Agent:
+        """Return it as agentrt has it; if it delegates, with the agents of `register_agent` that are not `above` it."""
         tools = [made for tool in self.tools for made in native_tools(tool.name, dict(tool.params), conversation)]
-        self.llm.conversations.add(conversation)
+        for llm in self.models:
+            llm.conversations.add(conversation)
         limits = Limits(max_steps=max_steps)
         if self._tool_concurrency is not None:
             limits = msgspec.structs.replace(limits, tool_concurrency=self._tool_concurrency)
@@ -211,9 +228,11 @@ class Agent:
         if any(getattr(tool, "name", "") == "delegate" for tool in tools):
             fields["agents"] = {
                 name: msgspec.structs.replace(
-                    make(self.llm).to_native(conversation, max_steps=max_steps, stuck=stuck), description=description
+                    make(self.llm).to_native(conversation, max_steps=max_steps, stuck=stuck, above=(*above, name)),
+                    description=description,
                 )
                 for name, (make, description) in _agents.items()
+                if name not in above
             }
         return specs.Agent(
             self.llm.native,

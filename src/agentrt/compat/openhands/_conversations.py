@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -18,6 +19,7 @@ from ...errors import AgentrtError, ConversationMissing
 from ...events import ExecutionStatus
 from ...specs import AlwaysConfirm, ConfirmRisky, NeverConfirm
 from ...state import State
+from ...tools.functions import tools_in
 from ...usage import Spending, total
 from ._agents import LLM, Agent, Metrics
 from ._content import Message, native_content
@@ -168,7 +170,9 @@ class Conversation:
         self.id = conversation_id if isinstance(conversation_id, UUID) else UUID(conversation_id or str(uuid4()))
         self._told = 0
         """The number of the last event that callbacks were called with."""
-        self._telling = False
+        self._telling, self._running = threading.RLock(), False
+        """Held while callbacks are called, one after another; and whether a run delivers events to them."""
+        self._calling = False
         """Whether a callback is running."""
         self._left: anyio.Event | None = None
         self.state = ConversationState(self)
@@ -179,7 +183,7 @@ class Conversation:
         portal = loop_portal()
         if conversation_id is not None:
             try:
-                self._native = native.Conversation(**open_it)
+                self._native = native.Conversation(**open_it, tools=tools_in(made))
                 self._ended, _ = portal.start_task(self._live)
             except ConversationMissing:
                 pass
@@ -244,6 +248,7 @@ class Conversation:
         send, receive = anyio.create_memory_object_stream[native_events.Event](_WAITING)
         portal = loop_portal()
         running = portal.start_task_soon(self._follow_run, send)
+        self._running = True
         try:
             while (event := portal.call(_next_of, receive)) is not None:
                 self._call_back(event)
@@ -251,6 +256,7 @@ class Conversation:
             portal.call(self._native.interrupt)
             raise
         finally:
+            self._running = False
             portal.call(receive.aclose)
         running.result()
         self._tell()
@@ -264,18 +270,21 @@ class Conversation:
                 await send.send(event)
 
     def _tell(self) -> None:
-        """Call the callbacks with what is new; not from within a callback, since whoever called it goes on."""
-        while not self._telling and (events := self.read_events(self._told)):
+        """Call the callbacks with what is new, unless a callback is running or a run delivers it: they go on."""
+        while not self._calling and not self._running and (events := self.read_events(self._told)):
             for event in events:
                 self._call_back(event.native)
 
     def _call_back(self, event: native_events.Event) -> None:
-        self._told, self._telling = event.seq, True
-        try:
-            for callback in self._callbacks:
-                callback(compat_event(event))
-        finally:
-            self._telling = False
+        with self._telling:
+            if event.seq <= self._told:
+                return
+            self._told, self._calling = event.seq, True
+            try:
+                for callback in self._callbacks:
+                    callback(compat_event(event))
+            finally:
+                self._calling = False
 
     def pause(self) -> None:
         """Begin nothing new; what runs may end."""
@@ -318,6 +327,8 @@ class Conversation:
     def close(self) -> None:
         """Leave it; its log stays."""
         if self._left is not None and not self._ended.done():
+            for llm in self.agent.models:
+                llm.leave(self)
             loop_portal().call(self._left.set)
             self._ended.result()
 

@@ -10,7 +10,7 @@ from typing import Any
 from ... import events as native
 from ...specs import SecurityRisk
 from ._content import Message, TextContent, compat_content
-from ._tools import Action, Observation
+from ._tools import OWN_FIELDS, Action, Observation
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,10 @@ class ObservationEvent(_Answer):
     @property
     def observation(self) -> Observation:
         """The result; a tool's own fields are its attributes."""
-        content = compat_content(self.native.content)
-        fields = {**self.native.details, "content": content, "is_error": self.native.is_error}
-        return Observation.model_validate(fields)
+        content, details = compat_content(self.native.content), dict(self.native.details)
+        own = details.pop(OWN_FIELDS, None)
+        fields = {**details, **(own if isinstance(own, dict) else {})}
+        return Observation.model_validate({**fields, "content": content, "is_error": self.native.is_error})
 
     def to_llm_message(self) -> Message:
         """Return the message with the result."""

@@ -70,10 +70,14 @@ class Observation(BaseModel):
         return self.content
 
 
+OWN_FIELDS = "observation_fields"
+"""The detail of a result that has the fields of a subclass of `Observation`."""
+
+
 class _Details(NativeObservation, frozen=True, kw_only=True):
     """A result with the fields of a subclass of `Observation`."""
 
-    fields: dict[str, Any]
+    observation_fields: dict[str, Any]
 
 
 class ToolExecutor(Generic[A, O]):
@@ -169,7 +173,7 @@ class _Executor:
             raise TypeError(f"{type(self._executor).__name__} returned {type(result).__name__}, not an Observation")
         fields = result.model_dump(mode="json", exclude={"content", "is_error"})
         content = native_content(result.to_llm_content)
-        return _Details(content=content, is_error=result.is_error, fields=fields)
+        return _Details(content=content, is_error=result.is_error, observation_fields=fields)
 
     async def aclose(self) -> None:
         await in_a_thread(self._executor.close)

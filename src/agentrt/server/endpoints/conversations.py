@@ -8,13 +8,15 @@ from collections.abc import Iterable
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
 from ...context.titles import checked_tags
 from ...controls import Rename, SendMessage, SetTags
 from ...conversation import Conversation
 from ...errors import ConfigurationError, ConversationExists, ConversationMissing, LogError
 from ...listing import DAMAGED, Mark, Row, to_micros
-from ...specs import Durability
+from ...specs import Agent, Durability
+from ...specs.given import leaves_out
 from ...state import State
 from ...storing import Storage
 from ..describing import info_of, info_of_row
@@ -41,7 +43,7 @@ async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
     work that was cut off the first time. Without the header, an `id` that is taken is refused.
     """
     wanted, services = call.body, call.services
-    agent = wanted.agent or services.settings.agent
+    agent = _asking(wanted.agent, services.settings.agent)
     if agent is None:
         raise ConfigurationError("this server has no agent of its own: give one, or start it with --model")
     checked_tags(wanted.tags)
@@ -68,6 +70,15 @@ async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
         await conversation.do(SendMessage(content=wanted.message, id=f"{conversation.id}-first", run=True), by)
     where = {"Location": f"{quote(call.request.scope.get('root_path', ''))}/conversations/{conversation.id}"}
     return Answered(await described(conversation, services.runtime.store), status, where)
+
+
+def _asking(given: Agent | None, own: Agent | None) -> Agent | None:
+    """Return the agent of a request, or else the server's own. If the request leaves out when a person is asked, the
+    agent asks when the server's own would.
+    """
+    if given is None or own is None or not leaves_out(given, "confirmation"):
+        return given or own
+    return replace(given, confirmation=own.confirmation, analyzer=given.analyzer or own.analyzer)
 
 
 def _name_of(key: str, owner: str | None) -> str:

@@ -15,7 +15,7 @@ from ..schemas import EventsQuery
 
 PATH = "/conversations/{id}/events"
 
-_CURSOR = "^([0-9]+-)?[0-9]+$"
+_CURSOR = "^([0-9]{1,18}-)?[0-9]{1,18}$"
 
 
 class FollowQuery(msgspec.Struct, frozen=True, kw_only=True):

@@ -1913,12 +1913,14 @@ export interface components {
             reason: string;
         };
         GenerateTitle: {
+            if_untitled?: boolean;
             llm?: ((components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string) | null;
             max_length?: number;
             /** @constant */
             type: "generate_title";
         };
         GenerateTitleBody: {
+            if_untitled?: boolean;
             llm?: ((components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string) | null;
             max_length?: number;
             /** @constant */
