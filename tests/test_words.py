@@ -36,8 +36,8 @@ def test_the_pieces_are_the_whole_whatever_came_before_the_event(whole: str, cut
 @pytest.mark.pure
 def test_what_was_missed_comes_with_the_event() -> None:
     words = Words()
-    pieces = [Delta("m", "text", "Hello ", 0, 0), Delta("m", "text", "!", 11, 0), said("Hello world!", "m")]
-    assert [piece for item in pieces for piece in words.take(item)] == ["Hello ", "world!"]
+    items: list[Event | Delta] = [Delta("m", "text", "Hello ", 0, 0), Delta("m", "text", "!", 11, 0)]
+    assert [piece for item in [*items, said("Hello world!", "m")] for piece in words.take(item)] == ["Hello ", "world!"]
 
 
 @pytest.mark.pure
