@@ -151,7 +151,7 @@ async def test_agents_that_delegate(directory: Path) -> None:
         if "You plan journeys" not in str(messages[0]):
             raise AssertionError(messages)
         if not any(message["role"] == "tool" for message in messages):
-            return call("delegate", agent="lodging_planner", task="Find a place for two nights.")
+            return call("task", subagent_type="lodging_planner", prompt="Find a place for two nights.")
         return finish(f"Stay here: {'boat' in str(messages[-1])}")
 
     printed, provider = await ran("delegating", directory, script)

@@ -40,7 +40,8 @@ MODULES = {
     "openhands.tools.file_editor": ("FileEditorTool",),
     "openhands.tools.task_tracker": ("TaskTrackerTool",),
     "openhands.tools.terminal": ("TerminalAction", "TerminalExecutor", "TerminalTool"),
-    "openhands.tools.delegate": ("DelegateTool", "DelegationVisualizer"),
+    "openhands.tools.delegate": ("DelegationVisualizer",),
+    "openhands.tools.task": ("TaskToolSet",),
     "openhands.sdk.subagent": ("register_agent",),
     "openhands.tools.preset.default": ("get_default_agent", "get_default_tools"),
     "pydantic": ("Field", "SecretStr"),
@@ -64,26 +65,27 @@ def for_peer(program: str) -> str:
 def directory() -> Iterator[Path]:
     """A workspace that the peer sees."""
     with tempfile.TemporaryDirectory(dir=ROOT / "tmp") as place:
-        yield Path(place)
+        (Path(place) / "workspace").mkdir()
+        yield Path(place) / "workspace"
 
 
 async def ran(name: str, directory: Path, script: Any) -> str:
     """Run a program on the peer, and return what it prints."""
     inside = Path("/", directory.relative_to(ROOT))
-    (directory / ".program.py").write_text(for_peer((PROGRAMS / f"{name}.py").read_text()))
-    (directory / ".sums.py").write_text(SUMS)
+    (directory.parent / "program.py").write_text(for_peer((PROGRAMS / f"{name}.py").read_text()))
+    (directory.parent / "sums.py").write_text(SUMS)
     async with ScriptedProvider(script) as provider:
         environment = {
             "LLM_MODEL": "openai/scripted",
             "LLM_API_KEY": "a-key-of-the-program",
             "LLM_BASE_URL": provider.base_url,
             "MCP_PYTHON": PYTHON[-1],
-            "MCP_SERVER": str(inside / ".sums.py"),
-            "HOME": str(inside),
-            "PATH": os.defpath,
+            "MCP_SERVER": str(inside.parent / "sums.py"),
+            "HOME": str(inside.parent),
+            "PATH": f"{os.defpath}:/usr/sbin:/usr/bin",
             "OPENHANDS_SUPPRESS_BANNER": "1",
         }
-        code = f"import os; os.chdir({str(inside)!r}); exec(compile(open('.program.py').read(), 'program', 'exec'))"
+        code = f"import os; os.chdir({str(inside)!r}); exec(compile(open('../program.py').read(), 'program', 'exec'))"
         done = await anyio.to_thread.run_sync(
             lambda: subprocess.run(
                 [*PYTHON, "-c", code], env=environment, capture_output=True, text=True, timeout=SECONDS
@@ -160,11 +162,8 @@ async def test_delegating(directory: Path) -> None:
         messages = request["messages"]
         if "Think of lodging only." in str(messages[0]):
             return finish("A boat on the canal.")
-        answered = sum(message["role"] == "tool" for message in messages)
-        if answered == 0:
-            return call("delegate", command="spawn", ids=["lodging"], agent_types=["lodging_planner"])
-        if answered == 1:
-            return call("delegate", command="delegate", tasks={"lodging": "Find a place for two nights."})
+        if not any(message["role"] == "tool" for message in messages):
+            return call("task", subagent_type="lodging_planner", prompt="Find a place for two nights.")
         return finish(f"Stay here: {'boat' in str(messages[-1])}")
 
     printed = await ran("delegating", directory, script)

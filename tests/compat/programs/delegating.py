@@ -7,13 +7,12 @@ from agentrt.compat.openhands import (
     Agent,
     AgentContext,
     Conversation,
-    DelegateTool,
     DelegationVisualizer,
     Skill,
+    TaskToolSet,
     Tool,
     get_logger,
     register_agent,
-    register_tool,
 )
 
 logger = get_logger(__name__)
@@ -32,10 +31,9 @@ def create_lodging_planner(llm: LLM) -> Agent:
 
 
 register_agent(name="lodging_planner", factory_func=create_lodging_planner, description="Finds places to stay.")
-register_tool("DelegateTool", DelegateTool)
 main_agent = Agent(
     llm=llm,
-    tools=[Tool(name="DelegateTool")],
+    tools=[Tool(name=TaskToolSet.name)],
     agent_context=AgentContext(system_message_suffix="You plan journeys with the help of others."),
 )
 conversation = Conversation(agent=main_agent, workspace=os.getcwd(), visualizer=DelegationVisualizer(name="Delegator"))

@@ -5,7 +5,7 @@ import os
 from agentrt.compat.openhands import LLM, Agent, Conversation, TerminalTool, Tool
 
 llm = LLM(model=os.environ["LLM_MODEL"], api_key=os.environ["LLM_API_KEY"], base_url=os.environ.get("LLM_BASE_URL"))
-mcp_config = {"mcpServers": {"sums": {"command": os.environ["MCP_PYTHON"], "args": [os.environ["MCP_SERVER"]]}}}
+mcp_config = {"sums": {"command": os.environ["MCP_PYTHON"], "args": [os.environ["MCP_SERVER"]]}}
 agent = Agent(
     llm=llm,
     tools=[Tool(name=TerminalTool.name)],

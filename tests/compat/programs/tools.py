@@ -66,13 +66,15 @@ class CountTool(ToolDefinition[CountAction, CountObservation]):
         ]
 
 
-def make_tools(conv_state: Any) -> list[ToolDefinition[Any, Any]]:
-    terminal_executor = TerminalExecutor(working_dir=conv_state.workspace.working_dir)
-    terminal = TerminalTool.create(conv_state, executor=terminal_executor)[0]
-    return [terminal, CountTool.create(conv_state, terminal_executor=terminal_executor)[0]]
+class TerminalAndCountToolSet(ToolDefinition[CountAction, CountObservation]):
+    @classmethod
+    def create(cls, conv_state: Any) -> Sequence[ToolDefinition[Any, Any]]:
+        terminal_executor = TerminalExecutor(working_dir=conv_state.workspace.working_dir)
+        terminal = TerminalTool.create(conv_state, executor=terminal_executor)[0]
+        return [terminal, CountTool.create(conv_state, terminal_executor=terminal_executor)[0]]
 
 
-register_tool("TerminalAndCount", make_tools)
+register_tool("TerminalAndCount", TerminalAndCountToolSet)
 
 llm = LLM(
     usage_id="agent",

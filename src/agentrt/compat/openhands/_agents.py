@@ -11,6 +11,7 @@ import msgspec
 
 from ... import specs
 from ...specs import Limits, StuckDetection
+from ...tools.built_in import DELEGATING
 from ...usage import Spending, total
 from ._tools import FileEditorTool, TaskTrackerTool, TerminalTool, native_tools
 
@@ -225,7 +226,7 @@ class Agent:
         fields = dict(self._fields)
         if self.condenser is not None:
             fields["condenser"] = self.condenser.native
-        if any(getattr(tool, "name", "") == "delegate" for tool in tools):
+        if any(getattr(tool, "name", "") in DELEGATING for tool in tools):
             fields["agents"] = {
                 name: msgspec.structs.replace(
                     make(self.llm).to_native(conversation, max_steps=max_steps, stuck=stuck, above=(*above, name)),

@@ -182,6 +182,8 @@ class _Executor:
 class _BuiltInTool(ToolDefinition[Any, Any]):
     """A tool of agentrt."""
 
+    _native: ClassVar[str] = ""
+    """Its name in agentrt, if that is another one."""
     _renamed: ClassVar[dict[str, str]] = {}
     """The parameters that agentrt has, too, under its own names; others are dropped."""
 
@@ -196,7 +198,7 @@ class _BuiltInTool(ToolDefinition[Any, Any]):
 
     def to_native(self, conversation: Conversation) -> ToolType | specs.Tool:
         """Return its name and parameters."""
-        return specs.Tool(self.name, self._params)
+        return specs.Tool(self._native or self.name, self._params)
 
 
 class FileEditorTool(_BuiltInTool):
@@ -209,6 +211,13 @@ class TaskTrackerTool(_BuiltInTool):
     """Keeps a plan."""
 
     name = "task_tracker"
+
+
+class TaskToolSet(_BuiltInTool):
+    """Has tasks done by agents of `register_agent`, each in a conversation of its own."""
+
+    name = "task_tool_set"
+    _native = "task"
 
 
 class DelegateTool(_BuiltInTool):
@@ -290,7 +299,7 @@ Factory = type[ToolDefinition[Any, Any]] | ToolDefinition[Any, Any] | Callable[.
 
 _factories: dict[str, Factory] = {
     name: tool
-    for tool in (TerminalTool, FileEditorTool, TaskTrackerTool, DelegateTool)
+    for tool in (TerminalTool, FileEditorTool, TaskTrackerTool, TaskToolSet, DelegateTool)
     for name in (tool.name, tool.__name__)
 }
 
