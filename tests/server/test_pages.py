@@ -67,8 +67,8 @@ async def test_the_operations_are_shown_at_docs(built: Path, prefix: str) -> Non
 
 @pytest.mark.pure
 def test_the_page_at_docs_names_no_other_place() -> None:
-    source = Path(pages.__file__).parent / "web" / "docs" / "index.html"
-    loaded = re.findall(r'(?:src|href)="([^"]+)"', source.read_text())
+    page = (pages.BUILT / "docs" / "index.html").read_text()
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert loaded
     assert not [place for place in loaded if place.startswith("/") or ":" in place], "it may be mounted anywhere"
 
