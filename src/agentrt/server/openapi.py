@@ -47,6 +47,8 @@ _SECURITY = {
     "key": {"type": "apiKey", "in": "header", "name": "X-Session-API-Key", "description": "An API key."},
 }
 
+_PROBLEM = {"$ref": "#/components/responses/Problem"}
+
 _TAGS = {
     "conversations": "Begin conversations, find them, look at them.",
     "controls": "What a person asks of a conversation; over a socket the same as frames.",
@@ -158,14 +160,14 @@ def _add_stream(path: dict[str, Any], stream: Stream) -> None:
         path["x-websocket"] = told | {side: {"type": "array", "items": referred(name)} for side, name in sides.items()}
     else:
         sent = _content("The events, until the client leaves.", sse.MEDIA_TYPE, referred("ServerSentEvent"))
-        problems = {str(status): {"$ref": "#/components/responses/Problem"} for status in (401, 403, 404, 422, 429)}
+        problems = {str(status): _PROBLEM for status in (401, 403, 404, 422, 429)}
         path["get"] = {
             "operationId": "follow_events",
             "tags": ["history"],
             "summary": "Follow a conversation",
             "description": stream.description,
             "parameters": [*_path(stream.path), *parameters],
-            "responses": {"200": sent, **problems, "default": {"$ref": "#/components/responses/Problem"}},
+            "responses": {"200": sent, **problems, "default": _PROBLEM},
             "security": [{name: []} for name in _SECURITY],
             "x-scope": Scope.OBSERVE.value,
         }
@@ -199,8 +201,8 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
         else:
             responses[str(status)] = _content(said, JSON, _schema_of(endpoint.reply))
     for status in _refusals(endpoint):
-        responses[str(status)] = {"$ref": "#/components/responses/Problem"}
-    responses["default"] = {"$ref": "#/components/responses/Problem"}
+        responses[str(status)] = _PROBLEM
+    responses["default"] = _PROBLEM
     return responses
 
 

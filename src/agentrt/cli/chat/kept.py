@@ -42,7 +42,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def whole(self) -> str:
-        """What was sent."""
+        """The text that was sent."""
         return unfolded(self.text, self.pasted)
 
 

@@ -47,7 +47,7 @@ class TokenUsage(msgspec.Struct, frozen=True):
 
 
 class Metrics(msgspec.Struct, frozen=True):
-    """What calls of models have used; the cost is in USD."""
+    """The usage of model calls; the cost is in USD."""
 
     accumulated_cost: float = 0.0
     accumulated_token_usage: TokenUsage = TokenUsage()
@@ -71,7 +71,7 @@ class LLM:
         self.conversations: WeakSet[Conversation] = WeakSet()
         """The open conversations that use it."""
         self.closed = Spending()
-        """What it has used in those that were closed."""
+        """Its usage in those that were closed."""
 
     def __repr__(self) -> str:
         return repr(self.native)
@@ -88,7 +88,7 @@ class LLM:
 
     @property
     def metrics(self) -> Metrics:
-        """What it has used in all conversations."""
+        """Its usage in all conversations."""
         used = (conversation.spending.get(self.usage_id, Spending()) for conversation in self.conversations)
         return Metrics.of(total((self.closed, *used)))
 

@@ -82,7 +82,7 @@ class DelegationVisualizer(DefaultConversationVisualizer):
 
 
 class ConversationStats:
-    """What a conversation has used."""
+    """The usage of a conversation."""
 
     def __init__(self, spending: Mapping[str, Spending]) -> None:
         self._spending = spending
@@ -120,7 +120,7 @@ class ConversationState:
 
     @property
     def execution_status(self) -> ExecutionStatus:
-        """What it is doing."""
+        """Its status."""
         return self._conversation.native_state.status
 
     @property
@@ -130,16 +130,13 @@ class ConversationState:
 
     @property
     def stats(self) -> ConversationStats:
-        """What it has used."""
+        """Its usage."""
         return self._conversation.conversation_stats
 
     @staticmethod
     def get_unmatched_actions(events: Sequence[Event]) -> list[ActionEvent]:
         """Return the actions that have no result yet."""
         return unmatched_actions(events)
-
-
-_DEFAULT = DefaultConversationVisualizer
 
 
 class Conversation:
@@ -159,7 +156,7 @@ class Conversation:
         callbacks: Sequence[Callback] | None = None,
         max_iteration_per_run: int = 500,
         stuck_detection: bool = True,
-        visualizer: type[_Visualizer] | _Visualizer | None = _DEFAULT,
+        visualizer: type[_Visualizer] | _Visualizer | None = DefaultConversationVisualizer,
         secrets: Mapping[str, Any] | None = None,
     ) -> None:
         self.agent = agent
@@ -218,12 +215,12 @@ class Conversation:
 
     @property
     def spending(self) -> Mapping[str, Spending]:
-        """What it has used, by `usage_id`."""
+        """Its usage, by `usage_id`."""
         return self.native_state.ledger.spending
 
     @property
     def conversation_stats(self) -> ConversationStats:
-        """What it has used."""
+        """Its usage."""
         return ConversationStats(self.spending)
 
     def read_events(self, after: int = 0) -> list[Event]:

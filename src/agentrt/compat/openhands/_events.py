@@ -77,10 +77,10 @@ class MessageEvent(LLMConvertibleEvent):
 
 
 @dataclass(frozen=True)
-class ActionEvent(LLMConvertibleEvent):
-    """A tool call."""
+class _OfCall(LLMConvertibleEvent):
+    """A tool call, or an event that answers one."""
 
-    native: native.ActionEvent
+    native: native.ActionEvent | native.ObservationEvent | native.UserRejectObservation | native.AgentErrorEvent
 
     @property
     def tool_name(self) -> str:
@@ -91,6 +91,13 @@ class ActionEvent(LLMConvertibleEvent):
     def tool_call_id(self) -> str:
         """The id that the model gave to the call."""
         return self.native.tool_call_id
+
+
+@dataclass(frozen=True)
+class ActionEvent(_OfCall):
+    """A tool call."""
+
+    native: native.ActionEvent
 
     @property
     def action(self) -> Action:
@@ -114,20 +121,10 @@ class ActionEvent(LLMConvertibleEvent):
 
 
 @dataclass(frozen=True)
-class _Answer(LLMConvertibleEvent):
+class _Answer(_OfCall):
     """An event that answers a call."""
 
     native: native.ObservationEvent | native.UserRejectObservation | native.AgentErrorEvent
-
-    @property
-    def tool_name(self) -> str:
-        """The name of the tool."""
-        return self.native.tool_name
-
-    @property
-    def tool_call_id(self) -> str:
-        """The id that the model gave to the call."""
-        return self.native.tool_call_id
 
     @property
     def action_id(self) -> str:
