@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from ...errors import ActorStopped
@@ -11,7 +12,7 @@ from .messages import Envelope, Request, Then
 
 
 class Mailbox:
-    """Holds up to `size` envelopes; a sender waits while it is full. One task receives.
+    """Holds up to `size` envelopes; a sender waits while it is full. Any number of tasks receive.
 
     It uses plain futures, not an anyio stream, because receiving costs a tenth as much, and an agent's step receives
     four times.
@@ -22,9 +23,14 @@ class Mailbox:
         self._size = size
         self._loop = asyncio.get_running_loop()
         self._envelopes: deque[Envelope] = deque()
-        self._receiver: asyncio.Future[None] | None = None
+        self._receivers: deque[asyncio.Future[None]] = deque()
         self._senders: deque[asyncio.Future[None]] = deque()
         self._closed = False
+        self.on_waiting: Callable[[], None] | None = None
+        """Called when there is an envelope and nobody waits for one."""
+
+    def __len__(self) -> int:
+        return len(self._envelopes)
 
     def post(self, request: Request[Any], then: Then) -> Envelope:
         """Send at once. Raises `asyncio.QueueFull`, or `ActorStopped` once the mailbox is closed."""
@@ -34,8 +40,7 @@ class Mailbox:
             raise asyncio.QueueFull(self.name)
         envelope = Envelope(self.name, request, then)
         self._envelopes.append(envelope)
-        if self._receiver is not None and not self._receiver.done():
-            self._receiver.set_result(None)
+        self._wake()
         return envelope
 
     async def send(self, request: Request[Any], then: Then) -> Envelope:
@@ -54,8 +59,14 @@ class Mailbox:
     async def receive(self) -> Envelope:
         """Return the next envelope."""
         while not self._envelopes:
-            self._receiver = self._loop.create_future()
-            await self._receiver
+            place: asyncio.Future[None] = self._loop.create_future()
+            self._receivers.append(place)
+            try:
+                await place
+            except asyncio.CancelledError:
+                if place.done() and not place.cancelled():
+                    self._wake()
+                raise
         envelope = self._envelopes.popleft()
         if self._senders:
             self._admit()
@@ -68,6 +79,16 @@ class Mailbox:
             self._envelopes.popleft().fail()
         while self._senders:
             self._admit()
+
+    def _wake(self) -> None:
+        """Let the receiver that has waited longest take an envelope."""
+        while self._receivers:
+            place = self._receivers.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+        if self.on_waiting is not None:
+            self.on_waiting()
 
     def _admit(self) -> None:
         """Let the sender that has waited longest try again."""

@@ -14,7 +14,6 @@ from anyio.abc import TaskGroup
 
 from ...errors import ActorCrashed
 from .mailbox import Mailbox
-from .messages import Envelope
 from .ref import Ref
 
 MAILBOX = 64
@@ -141,24 +140,52 @@ async def _serve(actor: Actor, mailbox: Mailbox, concurrency: int) -> ActorCrash
     if concurrency == 1:
         while True:
             await _serve_uncancelled(actor, mailbox)
-    crashes: list[ActorCrashed] = []
-    places = anyio.Semaphore(concurrency)
+    return await _Handlers(actor, mailbox, concurrency).serve()
 
-    async def run(envelope: Envelope) -> None:
+
+class _Handlers:
+    """The tasks that handle the requests of one actor side by side. There is one at first, and another one when a
+    request comes while all are busy: so requests that come one after the other cost no new tasks.
+    """
+
+    def __init__(self, actor: Actor, mailbox: Mailbox, most: int) -> None:
+        self._actor, self._mailbox, self._most = actor, mailbox, most
+        self._tasks = anyio.create_task_group()
+        self._number = 1
+        self._crashes: list[ActorCrashed] = []
+        self._starting: set[asyncio.Task[None]] = set()
+
+    async def serve(self) -> ActorCrashed:
+        """Handle requests until the actor crashes, and return the crash."""
+        async with self._tasks:
+            self._mailbox.on_waiting = self._one_more
+            try:
+                for _ in range(len(self._mailbox) - 1):  # left by a life before this one
+                    self._one_more()
+                await self._handle()
+            finally:
+                self._mailbox.on_waiting = None
+        return self._crashes[0]
+
+    def _one_more(self) -> None:
+        if self._number < self._most:
+            self._number += 1
+            start = asyncio.get_running_loop().create_task(self._start())
+            self._starting.add(start)
+            start.add_done_callback(self._starting.discard)
+
+    async def _start(self) -> None:
+        """Start a handler. This is a task itself, since a task group starts tasks only from a task."""
+        if self._mailbox.on_waiting is not None:
+            self._tasks.start_soon(self._handle)
+
+    async def _handle(self) -> None:
         try:
-            with anyio.CancelScope() as scope:
-                await envelope.run(actor.handle, scope)
+            while True:
+                await _serve_uncancelled(self._actor, self._mailbox)
         except ActorCrashed as crash:
-            crashes.append(crash)
-            handlers.cancel_scope.cancel()
-        finally:
-            places.release()
-
-    async with anyio.create_task_group() as handlers:
-        while True:
-            await places.acquire()
-            handlers.start_soon(run, await mailbox.receive())
-    return crashes[0]
+            self._crashes.append(crash)
+            self._tasks.cancel_scope.cancel()
 
 
 async def _serve_uncancelled(actor: Actor, mailbox: Mailbox) -> None:
