@@ -216,8 +216,10 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
     def _kept(self, action: ActionEvent, told: list[Event]) -> AbstractAsyncContextManager[None]:
         """Return a context that keeps the files before and after a call that may change them."""
         try:
-            if self._keeper is not None and self._tools.may_write(action.tool_name, action.arguments_json):
-                return self._keeper.around(action, told, self._tools.writes(action.tool_name, action.arguments_json))
+            if self._keeper is not None and (
+                (paths := self._tools.changes(action.tool_name, action.arguments_json)) or paths is None
+            ):
+                return self._keeper.around(action, told, paths)
         except BadCall:
             pass  # the call will be refused
         return nullcontext()

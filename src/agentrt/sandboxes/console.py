@@ -18,6 +18,12 @@ Heard = Callable[[bytes], None]
 """Called with the bytes that the terminal brings, and with none once it has hung up."""
 
 
+def fill(directory: Path, files: Mapping[str, str]) -> None:
+    """Write files into a directory. For a thread."""
+    for name, text in files.items():
+        (directory / name).write_text(text)
+
+
 class Console(Protocol):
     """One bash. `close` may be called at any time, and ends bash with all that it started."""
 
@@ -26,8 +32,8 @@ class Console(Protocol):
         """A directory of this machine that bash sees under the same path; it exists once `prepare` has returned."""
         ...
 
-    async def prepare(self) -> None:
-        """Make `scratch`. Raises `ToolError` if bash cannot run here."""
+    async def prepare(self, files: Mapping[str, str]) -> None:
+        """Make `scratch` with these files, given by their names. Raises `ToolError` if bash cannot run here."""
         ...
 
     async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:

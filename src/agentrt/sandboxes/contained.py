@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
-from .console import COLUMNS, PATIENCE, ROWS, Heard
+from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
 from .container import Container
 from .environment import QUIET
 from .lending import Loan, PipeLoan
@@ -45,10 +45,16 @@ class ContainedConsole:
         assert self._scratch is not None
         return self._scratch
 
-    async def prepare(self) -> None:
-        """Start the container if it is not running, and make `scratch`. Raises `ToolError` if it cannot start."""
+    async def prepare(self, files: Mapping[str, str]) -> None:
+        """Start the container if it is not running, and make `scratch` with these files. Raises `ToolError` if it
+        cannot start.
+        """
         await self._container.start()
-        self._scratch = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "shell-", self._container.scratch))
+        await anyio.to_thread.run_sync(self._make_scratch, files)
+
+    def _make_scratch(self, files: Mapping[str, str]) -> None:
+        self._scratch = Path(tempfile.mkdtemp(prefix="shell-", dir=self._container.scratch))
+        fill(self._scratch, files)
 
     async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
         """Start bash. Raises `ToolError`."""

@@ -22,7 +22,7 @@ import psutil
 
 from ..errors import ToolError
 from ..scratch import RUNTIME, runtime_directory
-from .console import COLUMNS, PATIENCE, ROWS, Heard
+from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
 from .environment import Masked, environment, secret_variables
 from .installed import installed, is_installed
 from .lending import Loan, MemoryLoan
@@ -72,11 +72,15 @@ class LocalConsole:
         assert self._scratch is not None
         return self._scratch
 
-    async def prepare(self) -> None:
-        """Make `scratch`. Raises `ToolError` if there is no bash."""
+    async def prepare(self, files: Mapping[str, str]) -> None:
+        """Make `scratch` with these files. Raises `ToolError` if there is no bash."""
         if not is_installed("bash"):
             raise ToolError("there is no bash on this machine, or only in a workspace: install it with your system")
-        self._scratch = Path(await anyio.to_thread.run_sync(runtime_directory.directory, "shell-"))
+        await anyio.to_thread.run_sync(self._make_scratch, files)
+
+    def _make_scratch(self, files: Mapping[str, str]) -> None:
+        self._scratch = Path(runtime_directory.directory("shell-"))
+        fill(self._scratch, files)
 
     async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
         """Start bash; `heard` is called in the event loop. Raises `OSError`."""

@@ -8,7 +8,14 @@ missing. The prompt is an end marker, too, with ";" before the exit code.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+_WHOLE = re.compile(rb"(?:-(\d+))?(?:(>)|([:;])(-?\d+):([^\x1f]*))\x1f", re.DOTALL)
+_CUT = re.compile(rb"(?:-\d*)?(?:>|[:;]-?\d*|[:;]-?\d+:[^\x1f]*)?\Z", re.DOTALL)
+"""What follows RS TOKEN in a whole marker, and in one that is not all there. To compile them takes a millisecond, so no
+shell has its own.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,9 +38,6 @@ class Markers:
     """Splits a stream into output and ends. A marker may be split anywhere between two chunks."""
 
     def __init__(self, token: str) -> None:
-        name = re.escape(token.encode())
-        self._whole = re.compile(rb"\x1e" + name + rb"(?:-(\d+))?(?:(>)|([:;])(-?\d+):([^\x1f]*))\x1f", re.DOTALL)
-        self._cut = re.compile(rb"\x1e" + name + rb"(?:-\d*)?(?:>|[:;]-?\d*|[:;]-?\d+:[^\x1f]*)?\Z", re.DOTALL)
         self._start = b"\x1e" + token.encode()
         self._rest = b""
         self._inside = False
@@ -44,8 +48,8 @@ class Markers:
         data, self._rest = self._rest + data, b""
         found: list[bytes | Ended] = []
         place = 0
-        for match in self._whole.finditer(data):
-            self._output(found, data[place : match.start()])
+        for start, match in self._matches(_WHOLE, data, 0):
+            self._output(found, data[place:start])
             place = match.end()
             call, begins, says, code, directory = match.groups()
             if begins is not None:
@@ -61,10 +65,17 @@ class Markers:
 
     def _settled(self, data: bytes, place: int) -> int:
         """Return the place up to which more bytes change nothing: the start of an incomplete marker, or the end."""
-        if cut := self._cut.search(data, place):
-            return cut.start()
+        for start, _ in self._matches(_CUT, data, place):
+            return start
         last = data.rfind(b"\x1e", place)
         return last if last >= 0 and self._start.startswith(data[last:]) else len(data)
+
+    def _matches(self, rest: re.Pattern[bytes], data: bytes, place: int) -> Iterator[tuple[int, re.Match[bytes]]]:
+        """Yield the places from `place` on where the token and the `rest` of a marker are, without overlaps."""
+        while (start := data.find(self._start, place)) >= 0:
+            if match := rest.match(data, start + len(self._start)):
+                yield start, match
+            place = match.end() if match else start + 1
 
     def _output(self, found: list[bytes | Ended], data: bytes) -> None:
         if data and self._inside:

@@ -16,7 +16,7 @@ from pathlib import Path
 import anyio
 
 from ..errors import ToolError
-from .console import Console
+from .console import Console, fill
 from .lending import Loan
 from .markers import Ended, Markers
 from .processes import TERM_AFTER
@@ -75,7 +75,7 @@ class Shell:
     async def start(self) -> None:
         """Start bash. Raises `ToolError` if it does not start."""
         try:
-            await self._console.prepare()
+            await self._console.prepare(self._files)
             await self._launch()
         except BaseException as error:
             with anyio.CancelScope(shield=True):
@@ -87,7 +87,6 @@ class Shell:
     async def _launch(self) -> None:
         scratch = self._console.scratch
         self._command, self._ask = scratch / "command", asking_line(scratch).encode()
-        self._stock()
         self.running = True
         await self._console.start(self._token, self.directory, scratch / "start", self._hear)
         self._launched = True
@@ -98,10 +97,11 @@ class Shell:
         if not self.alive or self.running:
             raise ToolError(f"bash did not start within {START_SECONDS:.0f} s")
 
-    def _stock(self) -> None:
-        scratch = self._console.scratch
-        for name, script in (("start", SET_UP), ("settled", SETTLED), ("asked", ASKED)):
-            (scratch / name).write_text(script.replace("TOKEN", self._token))
+    @property
+    def _files(self) -> dict[str, str]:
+        """The files that bash reads, besides the command."""
+        scripts = {"start": SET_UP, "settled": SETTLED, "asked": ASKED}
+        return {name: script.replace("TOKEN", self._token) for name, script in scripts.items()}
 
     async def _store(self, command: str) -> None:
         """Write a command to the file that bash reads; make the directory again if a command has removed it."""
@@ -110,7 +110,7 @@ class Shell:
             await anyio.Path(self._command).write_bytes(text)
         except FileNotFoundError:
             self._command.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._stock()
+            fill(self._command.parent, self._files)
             self._command.write_bytes(text)
 
     @property

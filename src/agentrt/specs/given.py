@@ -85,7 +85,7 @@ def converted(value: Any, kind: Any, owner: str, name: str) -> Any:
         return value
     if type(value) not in _PLAIN:
         value = _plain(value)
-        if (unknown := next(_unknown(value, kind), None)) is not None:
+        if isinstance(value, _NESTED) and (unknown := next(_unknown(value, kind), None)) is not None:
             raise ConfigurationError(f"{owner}({name}=...): there is no {unknown}")
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigurationError(f"{owner}({name}=...): expected a finite number, not {value}")
@@ -96,6 +96,7 @@ def converted(value: Any, kind: Any, owner: str, name: str) -> Any:
 
 
 _PLAIN = (str, int, float, bool, type(None))
+_NESTED = (dict, list, tuple)
 _EXACT = (str, int, bool)
 """Types for which any value of exactly that type is valid."""
 
@@ -113,8 +114,8 @@ def _plain(value: Any) -> Any:
 
 def _unknown(value: Any, kind: Any) -> Iterator[str]:
     """Yield the keys of dicts, given in place of structs, that match no field and would be lost."""
-    kinds = union_members(kind)
     if isinstance(value, dict):
+        kinds = union_members(kind)
         structs = [one for one in kinds if isinstance(one, type) and issubclass(one, msgspec.Struct)]
         tagged = [one for one in structs if one.__struct_config__.tag == value.get(one.__struct_config__.tag_field)]
         for one in tagged or structs[:1]:
@@ -127,9 +128,9 @@ def _unknown(value: Any, kind: Any) -> Iterator[str]:
                     yield f"{key!r} in {one.__name__}: it has {', '.join(hints)}"
         values = [get_args(one)[1] for one in kinds if get_origin(one) is dict]
         yield from (lost for member in value.values() for one in values for lost in _unknown(member, one))
-    elif isinstance(value, list | tuple):
-        items = [get_args(one)[0] for one in kinds if get_origin(one) in (tuple, list)]
-        yield from (lost for member in value for one in items for lost in _unknown(member, one))
+    elif isinstance(value, list | tuple) and (nested := [one for one in value if isinstance(one, _NESTED)]):
+        items = [get_args(one)[0] for one in union_members(kind) if get_origin(one) in (tuple, list)]
+        yield from (lost for member in nested for one in items for lost in _unknown(member, one))
 
 
 def instance(value: Any, kind: type[T], owner: str, name: str) -> T:

@@ -270,7 +270,7 @@ class Tools:
         """Return the resource keys of a call. Raises `BadCall` if the call cannot run."""
         kind = self._kind(name)
         if kind is None:
-            raise BadCall(f"there is no tool {name!r}. The tools are: {', '.join((*self._types, *self._learned))}.")
+            raise BadCall(f"unknown tool {name!r}. The tools are: {', '.join((*self._types, *self._learned))}.")
         parsed = self.parse(name, arguments)
         try:
             keys = (EVERYTHING,) if kind.ends_turn else kind.resources(parsed, self._workspace)
@@ -306,15 +306,10 @@ class Tools:
         except (Exception, SystemExit) as error:  # from code of a third party's tool
             raise BadCall(f"{name} cannot say what it does: {_told(error)}") from error
 
-    def may_write(self, name: str, arguments: msgspec.Raw) -> bool:
-        """Return whether a call may change files, according to its tool."""
-        if not self._there(name).definition.may_write:
-            return False
-        effects = self.effects(name, arguments)
-        return effects is None or bool(effects.writes or effects.runs)
-
-    def writes(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...] | None:
+    def changes(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...] | None:
         """Return all files and directories that a call may change, as its tool declares; None if it does not say."""
+        if not self._there(name).definition.may_write:
+            return ()
         effects = self.effects(name, arguments)
         return None if effects is None or effects.runs else tuple(file.path for file in effects.files)
 

@@ -247,7 +247,7 @@ def parts_of(path: str) -> list[str]:
         or any(len(os.fsencode(part)) > 255 for part in parts)
         or len(parts) > DEPTH
     ):
-        raise WorkspaceError("path", "it has characters or a length that no file's path has")
+        raise WorkspaceError("path", "it is too long, or has characters that a path cannot have")
     return parts
 
 
@@ -350,7 +350,7 @@ def _not_a_file(path: str) -> WorkspaceError:
 
 
 def _outside() -> WorkspaceError:
-    return WorkspaceError("path-outside", "a link on the way leads out of it")
+    return WorkspaceError("path-outside", "a symbolic link in the path leads outside")
 
 
 def _encodable(path: str) -> bool:

@@ -62,7 +62,7 @@ def _check(source: Path, target: Path) -> None:
     if target.is_relative_to(source) or source.is_relative_to(target):
         raise ConfigurationError(f"{target} and {source} are in one another: name a directory beside it")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ConfigurationError(f"{target} is there already: name a new directory, or an empty one")
+        raise ConfigurationError(f"{target} exists already: name a new directory, or an empty one")
 
 
 def _is_special(path: str) -> bool:

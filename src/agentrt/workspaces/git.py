@@ -169,7 +169,7 @@ async def _git(tree: str, environment: dict[str, str], *arguments: str, check: b
     except FileNotFoundError as error:
         raise WorkspaceError("git-not-installed", "install it where the conversation runs") from error
     except TimeoutError as error:
-        raise WorkspaceError("git-timeout", f"it was given {SECONDS:g} s") from error
+        raise WorkspaceError("git-timeout", f"no answer within {SECONDS:g} s") from error
     if check and not said.cut and said.code:
         raise WorkspaceError("git-failed", f"git {arguments[0]} ended with {said.code}")
     return said.output, said.cut

@@ -91,7 +91,7 @@ def _there(moment: Moment | None, at: int) -> Moment:
 
 
 def _missing(at: int) -> WorkspaceError:
-    return WorkspaceError("no-checkpoint", f"there is no checkpoint at or after event {at}")
+    return WorkspaceError("no-checkpoint", f"no checkpoint at or after event {at}")
 
 
 def _entry(stored: Stored, here: str, moment: Moment) -> FileEntry:

@@ -106,7 +106,7 @@ class LocalFiles:
                 asking = False
                 size, waiting = size + len(piece), waiting + len(piece)
                 if size > most:
-                    raise WorkspaceError("file-too-large", f"at most {most} bytes are taken")
+                    raise WorkspaceError("file-too-large", f"the limit is {most} bytes")
                 parts.append(piece)
                 if waiting >= _WRITTEN:
                     await file.write(b"".join(parts))

@@ -47,8 +47,9 @@ class Spills:
 
     async def close(self) -> None:
         """Remove the files."""
-        with suppress(OSError):
-            await anyio.to_thread.run_sync(self._remove)
+        if self._directory or self._written:
+            with suppress(OSError):
+                await anyio.to_thread.run_sync(self._remove)
 
     def _keep(self, data: bytes) -> str:
         if not self._directory:

@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -120,12 +121,16 @@ class TreeStore:
         return str(self._directory / "indexes" / sha256(name.encode("utf-8", "surrogateescape")).hexdigest())
 
     async def prepare(self, *, writes: bool = False) -> Settings | None:
-        """Set up the directory; with `writes`, also remove the locks of a git that died.
+        """Set up the directory in a thread, as `set_up` does."""
+        return await anyio.to_thread.run_sync(partial(self.set_up, writes=writes))
+
+    def set_up(self, *, writes: bool = False) -> Settings | None:
+        """Set up the directory; with `writes`, also remove the locks of a git that died. For a thread.
 
         Return the saved settings; None if there are none. Raises `WorkspaceError`.
         """
         try:
-            settings = await anyio.to_thread.run_sync(self._prepare, writes)
+            settings = self._prepare(writes)
         except OSError as error:
             raise _unusable(error, self._directory) from error
         self._ready = True
@@ -172,7 +177,7 @@ class TreeStore:
                 await anyio.to_thread.run_sync(self._unlock)
             if not isinstance(error, TimeoutError):
                 raise
-            raise WorkspaceError("git-timeout", f"it was given {SECONDS:g} s") from error
+            raise WorkspaceError("git-timeout", f"no answer within {SECONDS:g} s") from error
         except FileNotFoundError as error:
             if not await anyio.to_thread.run_sync(os.path.isdir, place):
                 raise WorkspaceError("file-missing", f"{place} is not there") from error
@@ -189,16 +194,15 @@ class TreeStore:
             raise WorkspaceError("git-failed", f"git {arguments[0]} ended with {said.code}: {why}")
         return said
 
-    async def modes(self) -> dict[str, int]:
-        """Return the saved permissions, by path; if this store has none, those of the stores that it continues."""
-        return await anyio.to_thread.run_sync(self._modes)
-
     def note_modes(self, modes: Mapping[str, int]) -> None:
         """Save permissions in place of all that were saved. For a thread."""
         data = "".join(f"{mode:o} {path}\0" for path, mode in modes.items()).encode("utf-8", "surrogateescape")
         self._write(MODES, data)
 
-    def _modes(self) -> dict[str, int]:
+    def modes(self) -> dict[str, int]:
+        """Return the saved permissions, by path; if this store has none, those of the stores that it continues. For a
+        thread.
+        """
         for directory in (self._directory, *map(Path, self._origins)):
             with suppress(OSError):
                 entries = (directory / MODES).read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]

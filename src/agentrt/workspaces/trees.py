@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 import anyio
@@ -67,6 +68,20 @@ class Restored(msgspec.Struct, frozen=True):
     done: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+
+
+class _Looked(NamedTuple):
+    """What a look at the files has found."""
+
+    settings: Settings
+    changed: Collection[str] | None = None
+    """The paths that may have changed; None: all files were looked at."""
+    made: Patched | None = None
+    """The tree, if it could be made without git."""
+    mark: bytes | None = None
+    """The fingerprint of all files, from just before."""
+    is_same: bool = False
+    """Whether it is that of the last tree."""
 
 
 class Trees(StoredTrees):
@@ -167,37 +182,41 @@ class Trees(StoredTrees):
     async def _kept(self, paths: Collection[str] | None, whole: bool) -> Kept:
         if self._last is not None and not whole and self._is_quiet():
             return self._last
-        settings = await self._begun()
-        changed, made = await anyio.to_thread.run_sync(self._changed, settings, paths, whole)
-        if changed is not None and self._last is not None and not whole:
-            if not changed:
+        looked = await anyio.to_thread.run_sync(self._look, paths, whole)
+        settings, made = looked.settings, looked.made
+        if looked.changed is not None:
+            assert self._last is not None
+            if not looked.changed:
                 return self._last
             if made is None and not settings.ignored:
-                made = await self._without_ignored(settings, changed)
+                made = await self._without_ignored(settings, looked.changed)
             if made is not None:
                 return self._became(made, self._last.left_out)
-        mark = await anyio.to_thread.run_sync(fingerprint, self._workspace, self._apart)
-        if self._last is None or mark is None or mark != self._mark:
+            looked = await anyio.to_thread.run_sync(self._look_at_all, settings)
+        if not looked.is_same:
             self._mark = None
-            if (made := await anyio.to_thread.run_sync(self._patched, settings, None)) is not None:
-                self._became(made)
+            if looked.made is not None:
+                self._became(looked.made)
             else:
                 self._last = await self._by_git(settings)
                 self._patcher.looked()
-            self._mark = mark
+            self._mark = looked.mark
         assert self._last is not None
         return self._last
 
-    def _changed(
-        self, settings: Settings, paths: Collection[str] | None, whole: bool
-    ) -> tuple[Collection[str] | None, Patched | None]:
-        """Return the paths that may have changed since the last call (None: any), and the tree with these changes if
-        it could be made without git. For a thread.
-        """
+    def _look(self, paths: Collection[str] | None, whole: bool) -> _Looked:
+        """Look at what has changed since the last call, or at all files. For a thread."""
+        settings = self._settings or self._set_up()
         changed = self._changed_paths(paths)
-        if whole or self._last is None or not changed or not settings.ignored:
-            return changed, None
-        return changed, self._patched(settings, changed)
+        if changed is None or self._last is None or whole:
+            return self._look_at_all(settings)
+        return _Looked(settings, changed, self._patched(settings, changed) if changed and settings.ignored else None)
+
+    def _look_at_all(self, settings: Settings) -> _Looked:
+        mark = fingerprint(self._workspace, self._apart)
+        if self._last is not None and mark is not None and mark == self._mark:
+            return _Looked(settings, is_same=True)
+        return _Looked(settings, None, self._patched(settings, None), mark)
 
     def _changed_paths(self, paths: Collection[str] | None) -> Collection[str] | None:
         """Return the paths that may have changed since the last call; None: any. For a thread."""
@@ -267,7 +286,7 @@ class Trees(StoredTrees):
                         await self._bases.publish(self._base, store)
                     return kept
         self._settings = None
-        return await self._now(await self._begun())
+        return await self._now(await anyio.to_thread.run_sync(self._set_up))
 
     def _is_large(self) -> bool:
         """Return whether the files are many, and this store has all of them. For a thread."""
@@ -384,15 +403,15 @@ class Trees(StoredTrees):
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(remove_staging, staging, held)
 
-    async def _begun(self) -> Settings:
-        if self._settings is None:
-            await anyio.to_thread.run_sync(check_place, self._workspace)
-            settings = await self._store.prepare(writes=True) or Settings()
-            self._modes = await self._store.modes()
-            self._patcher = Patcher(self._store.objects(), self._workspace, self._apart, self._most)
-            await anyio.to_thread.run_sync(sweep, self._workspace)
-            self._settings = self._saved = settings
-        return self._settings
+    def _set_up(self) -> Settings:
+        """Set up the store, and remove what a restore that was cut off has left. For a thread."""
+        check_place(self._workspace)
+        settings = self._store.set_up(writes=True) or Settings()
+        self._modes = self._store.modes()
+        self._patcher = Patcher(self._store.objects(), self._workspace, self._apart, self._most)
+        sweep(self._workspace)
+        self._settings = self._saved = settings
+        return settings
 
     async def _noted(self, settings: Settings) -> Settings:
         if settings != self._saved:
