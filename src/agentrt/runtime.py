@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 
 from .actors.core import RestartPolicy
 from .actors.core.leases import Leases
@@ -21,7 +23,7 @@ from .decisions import forked
 from .decisions.agents import check_rules, sound_agent
 from .decisions.first import first_batch, prompt_of, remembered
 from .decisions.sharing import may_not_delegate
-from .errors import ConfigurationError, EventRefused
+from .errors import ConfigurationError, EventRefused, ToolMissing
 from .events import ConversationCreated, Event, SecretsChanged, Source
 from .hooks import HookFunction
 from .host import Hosts
@@ -40,7 +42,7 @@ from .mcp.hiding import hide_in
 from .mcp.tokens import tokens_of
 from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.processes import runtime_files
-from .secrets import AnySecret, Cipher, KeyFile, LogMask, SecretRegistry
+from .secrets import AnySecret, Cipher, KeyFile, LogMask, SecretRegistry, StoreKey
 from .security.rating import Own
 from .sources.resolver import Resolve, Resolver
 from .specs import Agent, AnyLLM, DockerWorkspace, Durability, ToolDefinition, Workspace
@@ -97,13 +99,15 @@ class Runtime:
     ) -> None:
         if client is not None and not hasattr(client, "complete"):
             raise ConfigurationError(f"Runtime(client=...): expected a ModelClient, got {type(client).__name__}")
-        environment = os.environ if environment is None else environment
+        given = os.environ if environment is None else environment
+        self.variables: ChainMap[str, str] = ChainMap({}, cast("MutableMapping[str, str]", given))
+        """The variables that keys and secrets come from: what a server has saved, above `environment`."""
         durability = converted(durability, Durability, "Runtime", "durability")
         self.store = open_storage(store, durability, probe)
         self.hosts = Hosts(self, converted(idle_after, Amount | None, "Runtime", "idle_after"))
         """The conversations that are open in this runtime; all users of a conversation share it."""
         self.consolidations = Consolidations(self, self.store)
-        self._own_client = None if client is not None else ModelsClient(environment)
+        self._own_client = None if client is not None else ModelsClient(self.variables)
         if self._own_client is not None:
             client = RetryingClient(
                 LimitedClient(self._own_client, converted(dict(limits), dict[str, ProviderLimits], "Runtime", "limits"))
@@ -116,9 +120,11 @@ class Runtime:
         self._known = Implementations(tools, analyzers, hooks, critics, condensers)
         self._cipher = None if cipher is None else instance(cipher, Cipher, "Runtime", "cipher")
         self._restarts, self._quota = restarts, instance(quota, Quota, "Runtime", "quota")
-        self._environment, self._recast = environment, recast
+        self._recast = recast
         self._home, cache = home, Path(next(iter(self.store.places), default_store()))
-        self.connections = Connections(tokens_of(self.store.shelf, self._cipher, home))
+        self.key = StoreKey(self._cipher, home)
+        """The key for what the store keeps encrypted besides the secrets of conversations."""
+        self.connections = Connections(tokens_of(self.store.shelf, self.key))
         """The connections to MCP servers, which conversations share where allowed."""
         self.leases, self.resolver = Leases(), Resolver(home, cache, self.store.shelf, saved_profile)
         """`leases`: resources that tools share. `resolver`: reads the files with instructions for agents."""
@@ -178,7 +184,7 @@ class Runtime:
         name, parts = conversation_id or new_id(), await self._parts(agent, place, tools, secrets)
         check_rules(agent, parts.tools.definitions)
         if secrets.mask.text(place.path) != place.path:
-            raise ConfigurationError("a secret is a part of the workspace's path: what lies there could not be named")
+            raise ConfigurationError("the workspace's path contains a secret, and would be masked: move the workspace")
         created = first_batch(name, agent, place, parts.tools.definitions, above, owner, (told.prompt, told.dynamic))
         journal = await self.store.create(name)
         async with released_on_error(self.store, name):
@@ -220,11 +226,11 @@ class Runtime:
 
     def secrets(self, given: Mapping[str, AnySecret] = {}) -> SecretRegistry:
         """Return a registry of a conversation's secrets. Raises `ConfigurationError` for an invalid secret."""
-        return SecretRegistry(given, environment=self._environment)
+        return SecretRegistry(given, environment=self.variables)
 
     def hide_keys(self, secrets: SecretRegistry, llm: AnyLLM) -> None:
         """Mask the keys of a model wherever these secrets are masked."""
-        secrets.seed(keys_of(llm, self._environment))
+        secrets.seed(keys_of(llm, self.variables))
 
     def hide(self, value: str) -> None:
         """Mask a value in all conversations that are opened from now on: no tool may have it."""
@@ -347,7 +353,7 @@ class Runtime:
             observers=self.observers,
             own=self._own,
             **of_storage(self.store),
-            saved=saved_in(self.store, self._environment),
+            saved=saved_in(self.store, self.variables),
             connections=self.connections,
             leases=self.leases,
             bases=self._bases,
@@ -375,5 +381,12 @@ class Runtime:
         return tuple(self._known.definitions().values())
 
     def check(self, agent: Agent) -> None:
-        """Check that all names in an agent are known here. Raises `ConfigurationError` if one is not."""
+        """Check that all names in an agent but those of tools are known here. Raises `ConfigurationError`."""
         self._known.check(agent)
+
+    def check_tools(self, agent: Agent) -> None:
+        """Check that all tools of an agent are known here. Raises `ToolMissing`."""
+        known = self._known.types()
+        for spec in agent.tools:
+            if spec.name not in known:
+                raise ToolMissing(spec.name, tuple(known))

@@ -17,7 +17,7 @@ from agentrt.mcp.guarded import LONGEST_ANSWER, Guarded, check_public
 from agentrt.mcp.login import Person, log_in
 from agentrt.mcp.loopback import loopback
 from agentrt.mcp.tokens import tokens_of
-from agentrt.secrets import Cipher
+from agentrt.secrets import Cipher, StoreKey
 from agentrt.specs.mcp import MCPServer
 from agentrt.storage.memory import MemoryStorage
 from tests.mcp.test_oauth import visit
@@ -60,7 +60,7 @@ def silent(method: str, path: str) -> Answer:
 @pytest.mark.parametrize("host", ["localhost", "0.0.0.0", "[::ffff:127.0.0.1]", "127.0.0.2"])
 @pytest.mark.parametrize("points", ["resource", "authority", "endpoint", "redirect"])
 async def test_what_a_server_points_to_is_not_asked_where_it_is_private(points: str, host: str) -> None:
-    tokens = tokens_of(MemoryStorage().shelf, Cipher(Cipher.new_key()), None)(None)
+    tokens = tokens_of(MemoryStorage().shelf, StoreKey(Cipher(Cipher.new_key()), None))(None)
     with anyio.fail_after(30):
         async with answering(silent) as (canary, disturbed):
             there = f"http://{host}:{canary}"

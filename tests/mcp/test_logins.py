@@ -9,7 +9,7 @@ from agentrt.errors import ToolError
 from agentrt.mcp.login import Redirected
 from agentrt.mcp.logins import MOST, Logins
 from agentrt.mcp.tokens import tokens_of
-from agentrt.secrets import Cipher
+from agentrt.secrets import Cipher, StoreKey
 from agentrt.specs.mcp import MCPServer
 from agentrt.storage.memory import MemoryStorage
 from tests.mcp.serving import free_port, served
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.real
 
 @pytest.mark.usefixtures("warm_servers")
 async def test_one_owner_does_not_keep_others_from_logging_in() -> None:
-    of, port = tokens_of(MemoryStorage().shelf, Cipher(Cipher.new_key()), None), free_port()
+    of, port = tokens_of(MemoryStorage().shelf, StoreKey(Cipher(Cipher.new_key()), None)), free_port()
     server, logins = MCPServer(url=f"http://127.0.0.1:{port}/mcp"), Logins()
     with anyio.fail_after(60):
         async with served(port, "tests.mcp.authorized"), anyio.create_task_group() as tasks:

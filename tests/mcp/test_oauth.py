@@ -18,7 +18,7 @@ from agentrt.mcp.login import Person, log_in
 from agentrt.mcp.loopback import loopback
 from agentrt.mcp.results import content_of
 from agentrt.mcp.tokens import KIND, Held, Tokens, tokens_of
-from agentrt.secrets import Cipher
+from agentrt.secrets import Cipher, StoreKey
 from agentrt.specs.content import plain
 from agentrt.specs.credentials import OAuth
 from agentrt.specs.mcp import MCPServer
@@ -55,7 +55,7 @@ async def authorized(seconds: int = 3600) -> AsyncIterator[MCPServer]:
 
 async def test_a_login_is_held_for_its_owner_alone_and_survives_refusals(tmp_path: Path) -> None:
     shelf = MemoryStorage().shelf
-    of = tokens_of(shelf, None, tmp_path)
+    of = tokens_of(shelf, StoreKey(None, tmp_path))
     ada, bob = of("ada"), of("bob")
     with anyio.fail_after(SECONDS):
         async with authorized() as server:
@@ -104,7 +104,7 @@ async def _moved(document: bytes, held: Held, shelf: Shelf, other: Tokens, serve
 
 
 async def test_a_token_that_ends_is_refreshed_before_and_by_one_of_many() -> None:
-    tokens = tokens_of(MemoryStorage().shelf, Cipher(Cipher.new_key()), None)(None)
+    tokens = tokens_of(MemoryStorage().shelf, StoreKey(Cipher(Cipher.new_key()), None))(None)
     with anyio.fail_after(SECONDS):
         async with authorized(seconds=20) as server:  # less than the time before the end at which one is refreshed
             await logged_in(server, tokens)
@@ -122,7 +122,7 @@ async def test_a_token_that_ends_is_refreshed_before_and_by_one_of_many() -> Non
 
 async def test_a_login_says_why_it_fails(caplog: pytest.LogCaptureFixture) -> None:
     shelf = MemoryStorage().shelf
-    tokens = tokens_of(shelf, Cipher(Cipher.new_key()), None)(None)
+    tokens = tokens_of(shelf, StoreKey(Cipher(Cipher.new_key()), None))(None)
 
     async def refuse(url: str) -> None:
         back = httpx2.URL(url).params["redirect_uri"]
@@ -140,7 +140,7 @@ async def test_a_login_says_why_it_fails(caplog: pytest.LogCaptureFixture) -> No
             with pytest.raises(ConfigurationError, match="takes no login"):
                 await logged_in(msgspec.structs.replace(server, auth="a-token"), tokens)
             with pytest.raises(ConfigurationError, match="give a key"):
-                await logged_in(server, tokens_of(shelf, None, None)(None))
+                await logged_in(server, tokens_of(shelf, StoreKey(None, None))(None))
             async with loopback() as (redirect, _):
                 port = httpx2.URL(redirect).port
                 with pytest.raises(ConfigurationError, match="is taken"):
@@ -160,7 +160,7 @@ async def test_scopes_and_a_client_of_ones_own_are_asked_for() -> None:
         await visit(f"{asked[0].params['redirect_uri']}?error=enough")
 
     server = MCPServer(url="http://127.0.0.1:1/mcp")
-    tokens = tokens_of(MemoryStorage().shelf, Cipher(Cipher.new_key()), None)(None)
+    tokens = tokens_of(MemoryStorage().shelf, StoreKey(Cipher(Cipher.new_key()), None))(None)
     with anyio.fail_after(SECONDS):
         async with authorized() as server:
             given = msgspec.structs.replace(server, auth=OAuth(client_id="mine", scopes=("read", "write")))

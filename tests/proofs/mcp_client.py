@@ -19,7 +19,7 @@ from agentrt.mcp.connection import Connection, connected
 from agentrt.mcp.login import Person, log_in
 from agentrt.mcp.loopback import loopback
 from agentrt.mcp.tokens import Tokens, tokens_of
-from agentrt.secrets import Cipher
+from agentrt.secrets import Cipher, StoreKey
 from agentrt.specs.credentials import OAuth
 from agentrt.specs.mcp import MCPServer
 from agentrt.storage.memory import MemoryStorage
@@ -34,7 +34,7 @@ MOST_LOGINS = 2
 async def main(url: str) -> int:
     """Connect, and call what the scenario's server has; where a login is asked for, log in, and go on."""
     server = MCPServer(url=url, connect_timeout=10, timeout=20, auth=credentials() if is_auth() else None)
-    tokens = tokens_of(MemoryStorage().shelf, Cipher(Cipher.new_key()), None)(None)
+    tokens = tokens_of(MemoryStorage().shelf, StoreKey(Cipher(Cipher.new_key()), None))(None)
     async with connected("suite", server, tokens=tokens) as connection:
         for _ in range(MOST_LOGINS + 1):
             standing = await connection.ready()

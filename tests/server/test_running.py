@@ -29,7 +29,7 @@ async def test_an_address_that_is_taken_is_said_in_a_line(tmp_path: Path) -> Non
     with socket.create_server(("127.0.0.1", 0)) as other:
         settings = ServerSettings(port=other.getsockname()[1], workspaces=(tmp_path,))
         app = create_app(Runtime(tmp_path / "store", client=ScriptedLLM([])), settings)
-        with pytest.raises(ConfigurationError, match=r"127\.0\.0\.1, port \d+ is taken"):
+        with pytest.raises(ConfigurationError, match=r"127\.0\.0\.1, port \d+ is in use"):
             async with serving(app, settings):
                 pass
     settings = ServerSettings(host="192.0.2.1", port=0, workspaces=(tmp_path,))
@@ -62,7 +62,7 @@ async def test_an_agent_that_cannot_work_is_said_and_others_can(
     settings = ServerSettings(agent=Agent(llm=LLM(model="scripted/model")))
     readiness = Readiness(lambda: 0, MemoryStorage().probe)
     runtime = Runtime(tmp_path / "store", client=Keyless([]))
-    await readiness.load(runtime, settings)
+    await readiness.load(runtime, settings, settings.agent)
     assert readiness.ready
     assert "no key" in caplog.text
 

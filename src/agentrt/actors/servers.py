@@ -280,7 +280,7 @@ class Servers:
             offers = self._log.state.context.offers if self._log.state.context is not None else ()
             is_offered = any(server.pinned == one.pinned for offer in offers for one in offer.servers.values())
             raise ConfigurationError(f"{path} {CHANGED_OFFER if is_offered else CHANGED}")
-        values = await self._secrets.named_in(" ".join(f"${{{variable}}}" for variable in server.variables))
+        values = await self._secrets.named_in(" ".join(f"${{{name}}}" for name in server.variables), by_server=True)
         pins = tuple((os.path.join(workspace, path), digest) for path, digest in server.pinned)
         filled = replace(expanded(server, values.get), pinned=pins)
         self._secrets.seed(shown_by({**filled.headers, **headers_of(filled.credentials)}))

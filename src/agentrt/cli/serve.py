@@ -277,12 +277,14 @@ async def _serve(app: Starlette, settings: ServerSettings, root: Path | str) -> 
             faulthandler.enable(STANDARD_ERROR)  # if a fault of a library ends the process, it says where
             with _shown(url, app.state.access.address(url), root) as address:
                 click.echo(f"agentrt listens on {address} (conversations in {root}; Ctrl-C stops it)")
+                if changed := app.state.services.hosting.saved.changed:
+                    click.echo(f"the saved settings change the agent: {', '.join(changed)}", err=True)
                 if not are_built():
                     click.echo(f"the console is missing from {BUILT}: install agentrt again. REST works", err=True)
                 await anext(signals)
             click.echo(
-                f"stopping: new work is refused, what runs may end its step for {settings.drain:g} s;"
-                " once more stops it now",
+                f"stopping: new work is refused, and running steps have {settings.drain:g} s to end;"
+                " a second Ctrl-C stops at once",
                 err=True,
             )
             async with anyio.create_task_group() as tasks:

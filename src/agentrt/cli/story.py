@@ -15,6 +15,7 @@ from ..events import (
     AgentErrorEvent,
     ChildStarted,
     Condensation,
+    ConfirmationGiven,
     ConfirmationRequested,
     ConversationErrorEvent,
     Event,
@@ -91,6 +92,8 @@ class Story:
                 self._risk[event.action_id] = event.risk
             case ExecutionStarted():
                 yield from self._action(event.action_id)
+            case ConfirmationGiven(by=by) if by:
+                yield Text(f"  │ approved by {clean(by)}", "green")
             case ConfirmationRequested():
                 for action_id in event.action_ids:
                     yield from self._action(action_id)
@@ -104,7 +107,8 @@ class Story:
             case UserRejectObservation():
                 yield from self._action(event.action_id)
                 if event.caused_by not in self._denied:
-                    yield from self._indented(f"rejected: {event.rejection_reason}", "yellow")
+                    by = f" by {clean(event.by)}" if event.by and event.source == "user" else ""
+                    yield from self._indented(f"rejected{by}: {event.rejection_reason}", "yellow")
             case ActionRevised():
                 yield from self._revised(event)
             case HookExecutionEvent():

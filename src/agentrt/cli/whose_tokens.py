@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from ..mcp.tokens import Tokens, tokens_of
-from ..secrets import Cipher, KeyFile
+from ..secrets import Cipher, KeyFile, StoreKey
 from ..storage import default_store, open_storage
 from .options import store_option
 
@@ -30,7 +30,7 @@ class Whose(msgspec.Struct, frozen=True):
     async def tokens(self) -> AsyncIterator[Tokens]:
         """Return the token store."""
         async with open_storage(self.store, lazy=True) as storage:
-            yield tokens_of(storage.shelf, cipher_of(self.key), Path.home())(self.owner)
+            yield tokens_of(storage.shelf, StoreKey(cipher_of(self.key), Path.home()))(self.owner)
 
 
 def cipher_of(key: Path | None) -> Cipher | None:

@@ -26,6 +26,7 @@ from ..events import (
 )
 from ..specs import Agent, Content, TextContent, Thinking
 from ..specs.content import text
+from ..specs.secrets import for_commands
 from ..state import Seen
 
 CUT = "[Your answer was cut here, before its end.]"
@@ -156,11 +157,12 @@ def _changed(event: ContextChanged) -> str:
 
 def _secrets(event: SecretsChanged) -> str:
     """Return the note about the secrets: their names, and what they are for."""
-    if not event.secrets:
+    secrets = for_commands(event.secrets)
+    if not secrets:
         return "[All secrets were removed.]"
     named = "".join(
         f"\n- {name}{': ' if source.description else ''}{source.description}"
-        for name, source in sorted(event.secrets.items())
+        for name, source in sorted(secrets.items())
     )
     return f"[A command that names one of these as a variable, like ${{NAME}}, has it while it runs:{named}]"
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
-import anyio.to_thread
 import msgspec
 
 from ..errors import ConfigurationError
-from ..secrets import Cipher, KeyFile
+from ..secrets import StoreKey
 from ..storing import Shelf, replaced
 
 KIND = "mcp-tokens"
@@ -54,38 +52,13 @@ class _Sealed(msgspec.Struct):
     token: str
 
 
-class Keys:
-    """The cipher of a runtime: a given one, else that of the user's key file. Raises `ConfigurationError`."""
-
-    def __init__(self, given: Cipher | None, file: KeyFile | None) -> None:
-        self._cipher, self._file = given, file
-
-    def spellings(self) -> tuple[str, ...]:
-        """Return the key as text, once it is known."""
-        return self._cipher.spellings() if self._cipher is not None else ()
-
-    async def there(self) -> Cipher | None:
-        """Return the cipher, None if there is none."""
-        if self._cipher is None and self._file is not None:
-            self._cipher = await anyio.to_thread.run_sync(self._file.read)
-        return self._cipher
-
-    async def made(self) -> Cipher:
-        """Return the cipher, and make its key if there is none."""
-        if self._cipher is None:
-            if self._file is None:
-                raise ConfigurationError("tokens are kept encrypted: give a key, Runtime(cipher=Cipher(...))")
-            self._cipher = await anyio.to_thread.run_sync(self._file.make)
-        return self._cipher
-
-
 class Tokens:
     """The tokens of one owner. They are encrypted for the owner's name, so they are of no use to another owner.
 
     Every method raises `ConfigurationError` if tokens cannot be read or written, or if there is no key.
     """
 
-    def __init__(self, shelf: Shelf, keys: Keys, owner: str | None) -> None:
+    def __init__(self, shelf: Shelf, keys: StoreKey, owner: str | None) -> None:
         self._shelf, self._keys, self._owner = shelf, keys, owner
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
@@ -137,8 +110,7 @@ class Tokens:
         return msgspec.json.encode((KIND, self._owner, url)).decode()
 
 
-def tokens_of(shelf: Shelf, cipher: Cipher | None, home: Path | None) -> Callable[[str | None], Tokens]:
-    """Return a function from owner to tokens. Without a cipher, the key file in a user's home directory is used."""
-    keys = Keys(cipher, KeyFile.of(home) if home is not None else None)
+def tokens_of(shelf: Shelf, keys: StoreKey) -> Callable[[str | None], Tokens]:
+    """Return a function from owner to tokens."""
     made: WeakValueDictionary[str | None, Tokens] = WeakValueDictionary()
     return lambda owner: made.setdefault(owner, Tokens(shelf, keys, owner))

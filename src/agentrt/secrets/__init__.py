@@ -2,7 +2,7 @@
 
 from ..specs.secrets import EnvironmentSecret
 from .cipher import Cipher
-from .keyfile import KeyFile
+from .keyfile import KeyFile, StoreKey
 from .logs import LogMask
 from .mask import HIDDEN, Mask
 from .registry import SecretRegistry
@@ -23,5 +23,6 @@ __all__ = [
     "SecretRegistry",
     "SecretSource",
     "StaticSecret",
+    "StoreKey",
     "StreamMask",
 ]

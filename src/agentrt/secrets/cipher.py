@@ -58,7 +58,7 @@ class Cipher:
                 sealed = base64.b64decode(token.removeprefix(_VERSION), altchars=b"-_", validate=True)
                 return cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode()).decode()
         raise ConfigurationError(
-            "it was encrypted with another key, or changed: give the key of that time, behind the one of now"
+            "it was encrypted with another key, or changed: give the old key after the current one"
         )
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""`KeyFile`: a file with a user's key, for what a store encrypts even if the program gives it no key."""
+"""`KeyFile`: a file with a user's key, and `StoreKey`: the key with which a runtime encrypts what its store keeps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import stat
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+
+import anyio.to_thread
 
 from ..errors import ConfigurationError
 from .cipher import Cipher
@@ -62,3 +64,31 @@ class KeyFile:
         made = self.read()
         assert made is not None
         return made
+
+
+class StoreKey:
+    """The key with which a runtime encrypts what its store keeps: the given one, else that of the user's key file.
+
+    Its async methods raise `ConfigurationError` for a file that cannot be read or made.
+    """
+
+    def __init__(self, given: Cipher | None, home: Path | None) -> None:
+        self._cipher, self._file = given, KeyFile.of(home) if home is not None else None
+
+    def spellings(self) -> tuple[str, ...]:
+        """Return the key as text, once it is known."""
+        return self._cipher.spellings() if self._cipher is not None else ()
+
+    async def there(self) -> Cipher | None:
+        """Return the cipher, None if there is none."""
+        if self._cipher is None and self._file is not None:
+            self._cipher = await anyio.to_thread.run_sync(self._file.read)
+        return self._cipher
+
+    async def made(self) -> Cipher:
+        """Return the cipher, and make its key if there is none. Raises `ConfigurationError` if it has no place."""
+        if self._cipher is None:
+            if self._file is None:
+                raise ConfigurationError("what is kept here is encrypted: give a key, Runtime(cipher=Cipher(...))")
+            self._cipher = await anyio.to_thread.run_sync(self._file.make)
+        return self._cipher

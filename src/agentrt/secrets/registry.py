@@ -179,14 +179,19 @@ class SecretRegistry:
             case MissingSecret():
                 raise ToolError(f"secret {name!r} was not kept over a restart: ask the user for it (update_secrets)")
             case None:
-                raise ToolError(f"there is no secret {name!r} (there are: {', '.join(self.names) or 'none'})")
+                raise ToolError(f"unknown secret {name!r} (known: {', '.join(self.names) or 'none'})")
 
-    async def named_in(self, text: str) -> dict[str, str]:
+    async def named_in(self, text: str, *, by_server: bool = False) -> dict[str, str]:
         """Return the values of the secrets whose names are in a text as whole words, as in `$NAME`. Look up no others.
 
-        Raises `ToolError` if one is not available.
+        The text is a command, or else the configuration of an MCP server. Raises `ToolError` if one is not available.
         """
-        named = [name for name in self._sources if name in text and re.search(rf"(?<!\w){name}(?!\w)", text, re.ASCII)]
+        named = [
+            name
+            for name, source in self._sources.items()
+            if name in text and re.search(rf"(?<!\w){name}(?!\w)", text, re.ASCII)
+            if by_server or not (isinstance(source, EnvironmentSecret) and source.servers_only)
+        ]
         values: dict[str, str] = {}
         failures: list[ToolError] = []
 

@@ -99,11 +99,11 @@ AnySecret: TypeAlias = str | SecretSource | SecretFunction
 def source_of(name: str, secret: AnySecret) -> SecretSource:
     """Return a secret that was given under a name as a source. Raises `ConfigurationError` if either is invalid."""
     if not _NAME.fullmatch(name):
-        raise ConfigurationError(f"{name!r} is not a name of a secret: use letters, digits and '_', as for a variable")
+        raise ConfigurationError(f"invalid name of a secret {name!r}: use letters, digits and '_', as for a variable")
     if _TAKEN.fullmatch(name):
-        raise ConfigurationError(f"{name!r} is not a name of a secret: a shell goes by that variable, choose another")
+        raise ConfigurationError(f"invalid name of a secret {name!r}: the shell uses that variable, choose another")
     if _STEERS.fullmatch(name):
-        raise ConfigurationError(f"{name!r} is not a name of a secret: programs go by that variable, choose another")
+        raise ConfigurationError(f"invalid name of a secret {name!r}: programs use that variable, choose another")
     if isinstance(secret, str):
         return StaticSecret(secret)
     if isinstance(secret, StaticSecret | EnvironmentSecret | LookupSecret | CallableSecret):

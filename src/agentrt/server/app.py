@@ -87,7 +87,7 @@ def create_app(
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             tasks.start_soon(lag.measure, figures.lag.add)
-            tasks.start_soon(readiness.load, runtime, settings)
+            tasks.start_soon(readiness.load, runtime, settings, hosting.saved.agent)
             if settings.titles:
                 titling = Titling(hosting)
                 runtime.observers.append(titling.committed)

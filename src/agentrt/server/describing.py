@@ -124,6 +124,7 @@ def _shown(actions: Iterable[Pending]) -> tuple[PendingAction, ...]:
             arguments=pending.action.arguments_json,
             risk=None if pending.risk is SecurityRisk.UNKNOWN else pending.risk,
             held=pending.held,
+            reason=pending.reason,
         )
         for pending in actions
     )

@@ -21,11 +21,13 @@ from ..events import DIED_REASON, PauseEvent
 from ..ids import new_id
 from ..listing import CRASHED, Filter, Mark, Row
 from ..runtime import Runtime
+from ..secrets import AnySecret
 from ..specs import Agent, AnyLLM
 from ..state import State, seq_of
 from .permissions import check, looks_at_agent, of_control, of_creation, of_fork
 from .principals import Principal, Scope
 from .readiness import stopping
+from .saved import SavedSettings
 from .schemas import COUNT
 from .settings import ServerSettings
 from .workspaces import keep_all_out, new_workspace
@@ -49,7 +51,7 @@ _log = logging.getLogger(__name__)
 def _free(name: str | None) -> str | None:
     """Return the id requested for a new conversation. Raises `ConfigurationError` if a path of the server has it."""
     if name == COUNT:
-        raise ConfigurationError(f"{name!r} is a path of the server's: give the conversation another id")
+        raise ConfigurationError(f"the id {name!r} is reserved: give the conversation another one")
     return name
 
 
@@ -91,6 +93,8 @@ class Hosting:
 
     def __init__(self, runtime: Runtime, settings: ServerSettings) -> None:
         self.runtime, self.settings = runtime, settings
+        self.saved = SavedSettings(runtime, settings.agent)
+        """The server's own agent, and what an admin has saved of it."""
         self.stopping = False
         """Whether new work is refused."""
         self.followed: Callable[[str], bool] = lambda conversation_id: False
@@ -101,6 +105,7 @@ class Hosting:
 
     async def __aenter__(self) -> Hosting:
         await keep_all_out(self.settings.workspaces)
+        await self.saved.load()
         self._tasks = await anyio.create_task_group().__aenter__()
         self._tasks.start_soon(self._forget)
         return self
@@ -251,14 +256,15 @@ class Hosting:
         Raises `ConfigurationError`, `WorkspaceMissing`, `ConversationExists`, or `Refusal` if the principal may not use
         the agent or the server is stopping.
         """
-        check(principal, of_creation(agent, self.settings.agent, await self.saved(principal)))
+        check(principal, of_creation(agent, self.saved.agent, await self.profiles(principal)))
         if self.stopping:
             raise stopping()
         name = _free(conversation_id) or new_id()
         container, owner = self.settings.container, principal.owner
         async with new_workspace(self.settings.workspaces, workspace, name) as path:
             place = path if container is None else replace(container, path=str(path))
-            conversation = Conversation(agent, place, id=name, runtime=self.runtime, secrets=secrets, owner=owner)
+            given: dict[str, AnySecret] = {**self.saved.secrets_for(agent), **secrets}
+            conversation = Conversation(agent, place, id=name, runtime=self.runtime, secrets=given, owner=owner)
             await conversation.__aenter__()
         self._hosted[name] = _Hosted(conversation)
         return conversation
@@ -302,13 +308,13 @@ class Hosting:
         conversation = await self.get(conversation_id, principal)
         looks = looks_at_agent(control)
         agent = (await self.whole(conversation)).agent if looks else None
-        saved = await self.saved(principal) if looks else ()
-        check(principal, of_control(control, agent, self.settings.agent, saved))
+        profiles = await self.profiles(principal) if looks else ()
+        check(principal, of_control(control, agent, self.saved.agent, profiles))
         if isinstance(control, Fork):
             return Forked((await self.fork(conversation_id, principal, control)).id)
         return await conversation.do(control, principal.owner)
 
-    async def saved(self, principal: Principal) -> tuple[AnyLLM, ...]:
+    async def profiles(self, principal: Principal) -> tuple[AnyLLM, ...]:
         """Return the model profiles, whose addresses any principal may use. Return none for an admin, who may use any
         address, and if they cannot be read.
         """

@@ -12,7 +12,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from .. import errors
-from ..errors import ActorError, AgentrtError, LogCorrupt, LogFailed, NothingRecorded, RecordingFailed, WorkspaceError
+from ..errors import (
+    ActorError,
+    AgentrtError,
+    ConversationMissing,
+    LogCorrupt,
+    LogFailed,
+    NothingRecorded,
+    RecordingFailed,
+    WorkspaceError,
+)
 from ..frames import Problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -170,6 +179,8 @@ def _detail(error: Exception) -> str:
             return f"the call cannot be recorded: {_plain(cause)}"
         case ActorError():
             return "see the server's log"
+        case ConversationMissing(name=name):
+            return f"no conversation {name!r}: 'GET /conversations' lists yours"
         case _:
             return str(error)
 

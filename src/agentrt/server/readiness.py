@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from ..errors import AgentrtError, LogFailed
 from ..runtime import Runtime
+from ..specs import Agent
 from .collecting import settle
 from .problems import Refusal, refusal
 from .settings import ServerSettings
@@ -75,15 +76,15 @@ class Readiness:
                 self._unwritable = None
         return self._unwritable is None
 
-    async def load(self, runtime: Runtime, settings: ServerSettings) -> None:
-        """Load the dependencies of model calls, off the loop."""
+    async def load(self, runtime: Runtime, settings: ServerSettings, agent: Agent | None) -> None:
+        """Load the dependencies of model calls, off the loop, and check those of the server's own agent."""
         try:
             await runtime.load()
             if settings.own_process:
                 settle()
             self.waits_for = None
-            if settings.agent is not None:
-                await runtime.client.prepare(settings.agent.llm)
+            if agent is not None:
+                await runtime.client.prepare(agent.llm)
         except AgentrtError as error:
             _log.warning("the agent of this server cannot work as it is: %s", error)
         except Exception as error:

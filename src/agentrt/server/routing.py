@@ -140,7 +140,7 @@ class Endpoint:
         async for part in request.stream():
             size += len(part)
             if size > most:
-                raise refusal(413, "The body is too large", f"at most {most} bytes are taken", "body-too-large")
+                raise refusal(413, "The body is too large", f"the limit is {most} bytes", "body-too-large")
             parts.append(part)
         if not size:
             return b"{}"

@@ -80,7 +80,7 @@ def _listen(settings: ServerSettings) -> socket.socket:
     except OSError as error:
         where = f"{settings.host}, port {settings.port}"
         if error.errno == errno.EADDRINUSE:
-            raise ConfigurationError(f"{where} is taken: stop what listens there, or give another --port") from error
+            raise ConfigurationError(f"{where} is in use: stop what listens there, or give another --port") from error
         raise ConfigurationError(f"cannot listen on {where}: {error.strerror or error}") from error
     # connections inherit this: the kernel ends a connection whose client reads nothing, even after we close it
     timeout = settings.patience + max(settings.patience, GOODBYE)

@@ -55,6 +55,8 @@ class CreateConversation(_Request, frozen=True, kw_only=True):
 
     agent: Agent | None = None
     """None: the server's agent."""
+    llm: AnyLLM | None = None
+    """Replaces the model of the agent."""
     workspace: str | None = None
     """A directory below the server's workspaces; None: a new one."""
     id: Name | None = None
@@ -73,7 +75,7 @@ class ChangeConversation(_Request, frozen=True, kw_only=True):
 
 class PendingAction(msgspec.Struct, frozen=True, kw_only=True):
     """An action that waits for a person, or for its client. `held` is the code of the reason why a person is asked;
-    `risk` is null if nobody rated the action.
+    `risk` is null if nobody rated the action, and `reason` says in words why it was rated so.
     """
 
     id: str
@@ -81,6 +83,7 @@ class PendingAction(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
     risk: SecurityRisk | None
     held: str
+    reason: str = ""
 
 
 class RunError(msgspec.Struct, frozen=True, kw_only=True):
@@ -392,6 +395,48 @@ class ProjectList(msgspec.Struct, frozen=True, kw_only=True):
     """Those of the client's latest conversations."""
     matching: tuple[Project, ...]
     """Those whose paths begin with `path`."""
+
+
+class ServerAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent of conversations that are begun without their own; null if the server has none."""
+
+    agent: Agent | None
+    changed: tuple[str, ...]
+    """The fields that were changed here; the others are as the server was started."""
+
+
+class ChangeServerAgent(_Request, frozen=True, kw_only=True):
+    """Changes of the server's agent: fields of an `Agent` by name, and those to `reset` to what it was started with."""
+
+    changes: dict[str, msgspec.Raw] = {}
+    reset: tuple[str, ...] = ()
+
+
+Source: TypeAlias = Literal["saved", "environment", "none"]
+
+
+class ServerSecret(msgspec.Struct, frozen=True, kw_only=True):
+    """A variable with a key or another secret, without its value."""
+
+    name: str
+    provider: str
+    """The provider of models whose key it is; "" for another secret."""
+    source: Source
+    """Whether it is saved here, comes from the server's environment, or is not there."""
+    readable: bool
+    """False if it was encrypted with a key that is not there: save it again."""
+
+
+class ServerSecretList(msgspec.Struct, frozen=True):
+    """The keys of providers, then other saved secrets."""
+
+    items: tuple[ServerSecret, ...]
+
+
+class NewServerSecret(_Request, frozen=True, kw_only=True):
+    """A value, which cannot be read again."""
+
+    value: Annotated[str, Meta(min_length=1, max_length=65536)]
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):

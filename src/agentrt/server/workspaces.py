@@ -48,7 +48,7 @@ def _made(roots: Sequence[Path], name: str) -> tuple[Path, bool]:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         code = "disk-full" if error.errno in (ENOSPC, EDQUOT) else "file"
-        raise WorkspaceError(code, f"no workspace can be made: {error.strerror or error}") from error
+        raise WorkspaceError(code, f"cannot create a workspace: {error.strerror or error}") from error
     return path, is_new
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -24,6 +25,8 @@ class EnvironmentSecret(Given, frozen=True, omit_defaults=True, tag=True):
 
     variable: str
     description: str = ""
+    servers_only: bool = False
+    """Whether only the configuration of MCP servers may refer to it, and no command gets it."""
 
 
 class SavedLookup(msgspec.Struct, frozen=True, omit_defaults=True, tag="LookupSecret"):
@@ -41,3 +44,8 @@ class SavedCallable(msgspec.Struct, frozen=True, omit_defaults=True, tag="Callab
 
 
 SavedSecret: TypeAlias = SavedStatic | EnvironmentSecret | SavedLookup | SavedCallable
+
+
+def for_commands(secrets: Mapping[str, SavedSecret]) -> dict[str, SavedSecret]:
+    """Return the secrets that commands may have, by name."""
+    return {name: one for name, one in secrets.items() if not (isinstance(one, EnvironmentSecret) and one.servers_only)}

@@ -68,6 +68,7 @@ from ..events import (
 )
 from ..ledger import Counting, Goal, Ledger
 from ..specs import Durability, SecurityRisk, replaced
+from ..specs.secrets import for_commands
 from . import implied, skills, turns
 from .parts import Calling, Checkpoint, Inner, Pending, Seen, State, Working
 from .places import checkpoint
@@ -146,7 +147,7 @@ def _apply(state: State, event: Event) -> State:
             state = replace(state, ledger=ledger.child_left(state.ledger, event.action_id))
             return replace(state, branch=turns.uncut(turns.unasked(state.branch, event.action_id)))
         case RiskAssessed():
-            rated = {"risk": event.risk, "sinks": event.sinks, "labels": event.labels, "files": event.files}
+            rated = {name: getattr(event, name) for name in turns.UNRATED}
             return _pending(state, (event.action_id,), **rated)
         case ActionRevised():
             return _revised(state, event)
@@ -191,7 +192,9 @@ def _apply(state: State, event: Event) -> State:
             here = turns.revoked(replace(here, queued=(*here.queued, as_seen(event))), event)
             return replace(state, branch=here, ledger=kept)
         case SecretsChanged():
-            if event.source != "environment" or event.secrets.keys() != state.ledger.secrets.keys():
+            now, before = for_commands(event.secrets), for_commands(state.ledger.secrets)
+            told = event.source != "environment" and (now or not event.secrets)
+            if told or now.keys() != before.keys():
                 here = replace(here, queued=(*here.queued, as_seen(event)))
             past = (*state.ledger.past_secrets, *event.past)
             return replace(state, branch=here, ledger=replace(state.ledger, secrets=event.secrets, past_secrets=past))

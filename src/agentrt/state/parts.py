@@ -85,6 +85,8 @@ class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=T
     """The tool whose shell, kernel, browser or server was lost since a person approved the action or was asked."""
     outdated: bool = False
     """Whether the pending question is older than that loss: an answer has the action rated and asked again."""
+    reason: str = ""
+    """Why it was rated so, in words."""
 
 
 class Pending(Standing, frozen=True, gc=False):

@@ -76,7 +76,7 @@ def unasked(here: Branch, action_id: str) -> Branch:
     return replace(here, inputs=tuple(one for one in here.inputs if one.action_id != action_id))
 
 
-UNRATED: Mapping[str, object] = {"risk": None, "sinks": (), "labels": (), "files": {}}
+UNRATED: Mapping[str, object] = {"risk": None, "reason": "", "sinks": (), "labels": (), "files": {}}
 
 
 def unheld(here: Branch) -> Branch:

@@ -116,7 +116,7 @@ async def test_a_key_expires(tmp_path: Path) -> None:
 
 
 async def test_a_key_that_is_not_there_cannot_be_revoked(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchKey, match="there is no key 'x'"):
+    with pytest.raises(NoSuchKey, match="unknown key 'x'"):
         await keyring_of(tmp_path).revoke("x")
 
 

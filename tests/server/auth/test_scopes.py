@@ -47,6 +47,7 @@ GET     /conversations/{id}/checkpoints/changes     observe
 GET     /conversations/{id}/checkpoints/diff        observe
 GET     /conversations/{id}/git/changes             observe
 GET     /conversations/{id}/git/diff                observe
+GET     /conversations/{id}/project                 observe
 POST    /tickets                                    any
 POST    /conversations                              steer
 PATCH   /conversations/{id}                         steer
@@ -88,6 +89,11 @@ GET     /metrics                                    admin
 GET     /keys                                       admin
 POST    /keys                                       admin
 DELETE  /keys/{key_id}                              admin
+GET     /settings/agent                             admin
+PATCH   /settings/agent                             admin
+GET     /settings/secrets                           admin
+PUT     /settings/secrets/{name}                    admin
+DELETE  /settings/secrets/{name}                    admin
 """
 NEEDED = {(row.split()[0], row.split()[1]): row.split()[2] for row in TABLE.strip().splitlines()}
 

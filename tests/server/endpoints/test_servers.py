@@ -61,7 +61,7 @@ async def test_how_they_stand_and_a_try_again(tmp_path: Path) -> None:
         later.touch()
         assert (await conversation.servers.connect("later")).standing == "ready"
         assert (await conversation.servers.connect("demo")).standing == "ready"
-        with pytest.raises(ServerMissing, match="no MCP server 'nobody': there are: demo, later, off"):
+        with pytest.raises(ServerMissing, match="unknown MCP server 'nobody'; known: demo, later, off"):
             await conversation.servers.connect("nobody")
         with pytest.raises(ConfigurationError, match="takes no login: it is a program"):
             await conversation.servers.log_in("demo")
@@ -72,7 +72,7 @@ async def test_how_they_stand_and_a_try_again(tmp_path: Path) -> None:
 async def test_without_servers_there_are_none(tmp_path: Path) -> None:
     async with remote(tmp_path, {}) as (conversation, _):
         assert (await conversation.servers.list()).items == ()
-        with pytest.raises(ServerMissing, match="it has none"):
+        with pytest.raises(ServerMissing, match="this conversation has none"):
             await conversation.servers.connect("demo")
 
 

@@ -54,13 +54,13 @@ def credentials_of(connection: HTTPConnection) -> Credentials:
         raise refusal(
             400,
             "A key in the URL",
-            "send it as 'Authorization: Bearer KEY'; this one may stand in logs now: revoke it, and make another",
+            "send it as 'Authorization: Bearer KEY'; this one may be in logs now: revoke it, and create another",
             "key-in-url",
         )
     tickets = connection.query_params.getlist("ticket")
     if tickets and not is_stream(connection):
         raise refusal(
-            400, "A ticket where none is taken", "tickets are for WebSockets and event streams", "ticket-not-taken"
+            400, "Tickets are not accepted here", "tickets are for WebSockets and event streams", "ticket-not-taken"
         )
     shown = {*_bearers(connection), *connection.headers.getlist("x-session-api-key")}
     if len(shown) + len(tickets) > 1:

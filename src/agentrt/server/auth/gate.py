@@ -94,7 +94,7 @@ class Gate:
             return
         until = (await self._limiter.get_window_stats(item, who)).reset_time
         wait = max(1, math.ceil(until - time.time()))
-        raise refusal(429, title, f"{item} are taken; ask again in {wait} s", "rate-limited", Retry_After=str(wait))
+        raise refusal(429, title, f"the limit is {item}; try again in {wait} s", "rate-limited", Retry_After=str(wait))
 
 
 def key_of(key_id: str) -> str:

@@ -75,7 +75,7 @@ class Keyring:
 
         def revoked(held: tuple[ApiKey, ...]) -> Iterable[ApiKey]:
             if all(key.id != key_id for key in held):
-                raise NoSuchKey(f"there is no key {key_id!r}: 'agentrt keys list' shows them")
+                raise NoSuchKey(f"unknown key {key_id!r}: 'agentrt keys list' shows the keys")
             for key in held:
                 again = key.id != key_id or key.revoked is not None
                 yield key if again else msgspec.structs.replace(key, revoked=now)

@@ -55,11 +55,13 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def new_key(owner: str, scopes: Iterable[Scope], now: float, expires: float | None = None) -> tuple[ApiKey, str]:
     """Return a key, and its text, which is shown once. Raises `ConfigurationError` for an invalid argument."""
     if not OWNER.fullmatch(owner):
-        raise ConfigurationError(f"{owner!r} is not an owner: letters, digits, '.', '_', '@', '+' and '-', 128 at most")
+        raise ConfigurationError(
+            f"invalid owner {owner!r}: use letters, digits, '.', '_', '@', '+' and '-', at most 128 characters"
+        )
     if not (held := tuple(scope for scope in Scope if scope in set(scopes))):
         raise ConfigurationError(f"a key needs a scope: {', '.join(Scope)}")
     if expires is not None and expires <= now:
-        raise ConfigurationError("a key expires later than now")
+        raise ConfigurationError("a key must expire in the future")
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     key = ApiKey(id=key_id, owner=owner, scopes=held, digest=digest_of(secret), created=now, expires=expires)
     return key, f"agentrt_{key_id}_{secret}"

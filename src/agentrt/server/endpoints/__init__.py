@@ -17,6 +17,7 @@ from . import (
     models,
     projects,
     servers,
+    settings,
 )
 from .documentation import documentation
 
@@ -33,6 +34,7 @@ _OPERATIONS = (
     *models.ENDPOINTS,
     *projects.ENDPOINTS,
     *finding.ENDPOINTS,
+    *settings.ENDPOINTS,
     *KEYS,
 )
 

@@ -20,7 +20,7 @@ from ...specs.given import leaves_out
 from ...state import State
 from ...storing import Storage
 from ..describing import info_of, info_of_row
-from ..permissions import check, of_creation
+from ..permissions import BASELINE, check, of_creation
 from ..principals import Scope
 from ..problems import refusal
 from ..routing import Answered, Call, Endpoint
@@ -43,13 +43,17 @@ async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
     work that was cut off the first time. Without the header, an `id` that is taken is refused.
     """
     wanted, services = call.body, call.services
-    agent = _asking(wanted.agent, services.settings.agent)
+    own = services.hosting.saved.agent
+    agent = _asking(wanted.agent, own)
+    if wanted.llm is not None:
+        agent = replace(agent or BASELINE, llm=wanted.llm)
     if agent is None:
-        raise ConfigurationError("this server has no agent of its own: give one, or start it with --model")
+        raise ConfigurationError(
+            "this server has no agent of its own: give one, start it with --model, or choose a model in its settings"
+        )
     checked_tags(wanted.tags)
-    if wanted.message is not None:
-        saved = await services.hosting.saved(call.principal)
-        check(call.principal, of_creation(agent, services.settings.agent, saved))
+    if wanted.message is not None or wanted.llm is not None:
+        check(call.principal, of_creation(agent, own, await services.hosting.profiles(call.principal)))
         await services.runtime.client.prepare(agent.llm)  # raises for an agent that cannot run, before it begins
     name = wanted.id or (_name_of(call.key, call.principal.owner) if call.key else None)
     conversation = await _existing(call, name) if call.key and name else None
@@ -173,7 +177,7 @@ def _mark(token: str | None) -> Mark | None:
         mark = msgspec.json.decode(base64.b64decode(padded, altchars="-_", validate=True), type=Mark)
         to_micros(mark.updated)
     except (ValueError, TypeError, OverflowError) as error:
-        raise refusal(422, "No such page", "give the 'next' of the page before as it came", "page") from error
+        raise refusal(422, "No such page", "give the 'next' of the previous page unchanged", "page") from error
     return mark
 
 

@@ -50,7 +50,7 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
     """Write a whole file: the body replaces it once all of it has arrived. Missing parent directories are made."""
     most, path, request = call.services.settings.max_upload, call.query.path, call.request
     if int(request.headers.get("content-length", "0")) > most:
-        raise WorkspaceError("file-too-large", f"at most {most} bytes are taken")
+        raise WorkspaceError("file-too-large", f"the limit is {most} bytes")
     root = await workspace(call, await call.conversation())
     leads_to = await anyio.to_thread.run_sync(Beneath(root).leads_to, path)
     check(call.principal, of_file(leads_to))

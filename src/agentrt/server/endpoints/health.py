@@ -30,12 +30,13 @@ async def ready(call: Call[None, None]) -> Health:
 async def server_info(call: Call[None, None]) -> ServerInfo:
     """Return the server's name, version, uptime and limits, and the owner and scopes of the key."""
     settings, principal = call.services.settings, call.principal
+    agent = call.services.hosting.saved.agent
     return ServerInfo(
         name="agentrt",
         version=version("agentrt"),
         uptime=time.monotonic() - call.services.started,
-        agent=settings.agent is not None,
-        model=named(settings.agent.llm) if settings.agent is not None else None,
+        agent=agent is not None,
+        model=named(agent.llm) if agent is not None else None,
         max_body=settings.max_body,
         max_upload=settings.max_upload,
         owner=principal.owner,

@@ -133,7 +133,7 @@ async def get_blob(call: Call[None, None]) -> Response:
     sha256 = call.path("sha256")
     data = await call.services.runtime.store.history(call.named()).fetch(sha256)
     if data is None:
-        raise refusal(404, "No such blob", "no event of this conversation names it", "blob-missing")
+        raise refusal(404, "No such blob", "no event of this conversation refers to it", "blob-missing")
     kind = "text/plain; charset=utf-8" if await anyio.to_thread.run_sync(_is_text, data) else "application/octet-stream"
     return Response(data, headers={**shown_as(sha256, kind), "ETag": f'"{sha256}"'})
 

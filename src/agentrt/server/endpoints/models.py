@@ -11,7 +11,7 @@ from ..schemas import ModelList, ModelsQuery, SavedModel
 
 async def list_models(call: Call[None, ModelsQuery]) -> ModelList:
     """Return the model of the server's agent, the profiles of its store, and the known models that match."""
-    models, agent = call.services.runtime.models, call.services.settings.agent
+    models, agent = call.services.runtime.models, call.services.hosting.saved.agent
 
     async def saved(name: str, llm: AnyLLM) -> SavedModel:
         return SavedModel(name=name, llm=llm, known=await models.known(llm))

@@ -1,13 +1,15 @@
-"""The REST operation that finds a directory for a new conversation."""
+"""REST operations on the directories in which conversations work: where a new one may, and where one does."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import anyio.to_thread
 
 from ..principals import Scope
-from ..projects import find_projects, recent_projects
+from ..projects import find_projects, project_of, recent_projects
 from ..routing import Call, Endpoint
-from ..schemas import ProjectList, ProjectsQuery
+from ..schemas import Project, ProjectList, ProjectsQuery
 
 LATEST = 100
 """Number of the latest conversations whose workspaces are recent."""
@@ -29,6 +31,13 @@ async def list_projects(call: Call[None, ProjectsQuery]) -> ProjectList:
     return await anyio.to_thread.run_sync(found)
 
 
+async def conversation_project(call: Call[None, None]) -> Project:
+    """Return the directory in which a conversation works, with its repository and its branch."""
+    created = (await call.reading()).state.created
+    assert created is not None
+    return await anyio.to_thread.run_sync(project_of, Path(created.workspace.path))
+
+
 ENDPOINTS = (
     Endpoint(
         "GET",
@@ -39,5 +48,14 @@ ENDPOINTS = (
         query=ProjectsQuery,
         reply=ProjectList,
         group="server",
+    ),
+    Endpoint(
+        "GET",
+        "/conversations/{id}/project",
+        conversation_project,
+        Scope.OBSERVE,
+        "The repository and branch of a conversation",
+        reply=Project,
+        group="workspace",
     ),
 )

@@ -57,7 +57,7 @@ def speaking(hosting: Hosting, whose: Whose) -> Server[Any]:
                 return await _confirm(context, params, caller(context))
             operation = OPERATIONS.get(params.name)
             if operation is None:
-                return _failed(f"there is no tool {params.name!r}; there are: {', '.join((*OPERATIONS, CONFIRM))}")
+                return _failed(f"unknown tool {params.name!r}; known: {', '.join((*OPERATIONS, CONFIRM))}")
             given = msgspec.convert(params.arguments or {}, operation.arguments)
             return _answered(await operation.handle(given, caller(context)))
         except msgspec.ValidationError as error:
@@ -92,7 +92,7 @@ def speaking(hosting: Hosting, whose: Whose) -> Server[Any]:
         uri = str(params.uri)
         name, _, rest = uri.removeprefix(f"{SCHEME}/").partition("/")
         if not uri.startswith(f"{SCHEME}/") or not name or rest not in ("", "events"):
-            raise MCPError(types.INVALID_PARAMS, f"there is no resource {uri}")
+            raise MCPError(types.INVALID_PARAMS, f"no resource {uri}")
         asks = caller(context)
         try:
             require(asks.principal, Scope.OBSERVE)

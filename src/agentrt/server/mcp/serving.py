@@ -53,7 +53,7 @@ class Speaker:
         """Answer a request whose principal is in its scope."""
         who, session = _whose(Request(scope)), Headers(scope=scope).get(SESSION, "")
         if session and self._sessions.get(session, who) != who:
-            problem = refusal(404, "Not found", "there is no such session", "not-found")
+            problem = refusal(404, "Not found", "no such session", "not-found")
             await response(problem_of(problem))(scope, receive, send)
             return
         async with self._beginning:

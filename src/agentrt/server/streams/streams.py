@@ -98,7 +98,7 @@ class Streams:
         if self._draining:
             raise refusal(503, "The server goes away", "come again", "draining")
         if len(self._streams) >= self.settings.max_streams:
-            raise refusal(429, "Too many streams", f"this server takes {self.settings.max_streams}", "streams")
+            raise refusal(429, "Too many streams", f"the server's limit is {self.settings.max_streams}", "streams")
         self._streams[stream] = None
 
     def remove(self, stream: Stream) -> None:

@@ -1,7 +1,7 @@
 /** REST calls of a server; errors are `Refused`. */
 import type { Event, EventType } from "./events.js";
 import type { Control } from "./frames.js";
-import type { Answer, ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation, EventPage, FileChanges, FileDiff, FileEntry, FileList, Forked, GitChanges, GitDiff, Hit, KnownModel, LoginAddress, ModelList, ProjectList, ServerInfo, ServerList, ServerStatus, StateInfo } from "./types.js";
+import type { Answer, ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation, EventPage, FileChanges, FileDiff, FileEntry, FileList, Forked, GitChanges, GitDiff, Hit, KnownModel, LoginAddress, ModelList, Project, ProjectList, ServerAgent, ServerInfo, ServerList, ServerSecretList, ServerStatus, StateInfo } from "./types.js";
 export interface RestOptions {
     /** Where the server answers, without a slash at the end; "": where this page comes from. */
     base?: string;
@@ -76,6 +76,17 @@ export declare class Rest {
     writeFile(id: string, path: string, content: Blob): Promise<FileEntry>;
     /** Directories in which a new conversation may work: recent ones, and those whose paths begin as typed. */
     projects(path?: string, limit?: number): Promise<ProjectList>;
+    /** The repository and the branch of the workspace. */
+    project(id: string): Promise<Project>;
+    /** The agent of conversations that are begun without their own; for admins. */
+    serverAgent(): Promise<ServerAgent>;
+    /** Change fields of the server's agent, and set others back to what the server was started with. */
+    changeServerAgent(changes: Record<string, unknown>, reset?: string[]): Promise<ServerAgent>;
+    /** The keys of providers, and other secrets of the server, without their values. */
+    serverSecrets(): Promise<ServerSecretList>;
+    /** Save the key of a provider, under the name of its variable, or a secret that an MCP server refers to. */
+    saveServerSecret(name: string, value: string): Promise<ServerSecretList>;
+    removeServerSecret(name: string): Promise<void>;
     /** Models that a conversation may have, and what they cost; those that are known by words of their names. */
     models(query?: string, limit?: number): Promise<ModelList>;
     /** What is known of the model that answers in a conversation. */

@@ -120,6 +120,29 @@ export class Rest {
     projects(path = "", limit = 20) {
         return this.json("GET", `/projects${search({ path, limit })}`);
     }
+    /** The repository and the branch of the workspace. */
+    project(id) {
+        return this.json("GET", `${at(id)}/project`);
+    }
+    /** The agent of conversations that are begun without their own; for admins. */
+    serverAgent() {
+        return this.json("GET", "/settings/agent");
+    }
+    /** Change fields of the server's agent, and set others back to what the server was started with. */
+    changeServerAgent(changes, reset = []) {
+        return this.json("PATCH", "/settings/agent", { changes, reset });
+    }
+    /** The keys of providers, and other secrets of the server, without their values. */
+    serverSecrets() {
+        return this.json("GET", "/settings/secrets");
+    }
+    /** Save the key of a provider, under the name of its variable, or a secret that an MCP server refers to. */
+    saveServerSecret(name, value) {
+        return this.json("PUT", `/settings/secrets/${encodeURIComponent(name)}`, { value });
+    }
+    removeServerSecret(name) {
+        return this.json("DELETE", `/settings/secrets/${encodeURIComponent(name)}`);
+    }
     /** Models that a conversation may have, and what they cost; those that are known by words of their names. */
     models(query = "", limit = 50) {
         return this.json("GET", `/models${search({ query, limit })}`);

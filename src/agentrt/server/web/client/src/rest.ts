@@ -24,10 +24,13 @@ import type {
   KnownModel,
   LoginAddress,
   ModelList,
+  Project,
   ProjectList,
   SearchResults,
+  ServerAgent,
   ServerInfo,
   ServerList,
+  ServerSecretList,
   ServerStatus,
   StateInfo,
   Ticket,
@@ -204,6 +207,35 @@ export class Rest {
   /** Directories in which a new conversation may work: recent ones, and those whose paths begin as typed. */
   projects(path = "", limit = 20): Promise<ProjectList> {
     return this.json("GET", `/projects${search({ path, limit })}`);
+  }
+
+  /** The repository and the branch of the workspace. */
+  project(id: string): Promise<Project> {
+    return this.json("GET", `${at(id)}/project`);
+  }
+
+  /** The agent of conversations that are begun without their own; for admins. */
+  serverAgent(): Promise<ServerAgent> {
+    return this.json("GET", "/settings/agent");
+  }
+
+  /** Change fields of the server's agent, and set others back to what the server was started with. */
+  changeServerAgent(changes: Record<string, unknown>, reset: string[] = []): Promise<ServerAgent> {
+    return this.json("PATCH", "/settings/agent", { changes, reset });
+  }
+
+  /** The keys of providers, and other secrets of the server, without their values. */
+  serverSecrets(): Promise<ServerSecretList> {
+    return this.json("GET", "/settings/secrets");
+  }
+
+  /** Save the key of a provider, under the name of its variable, or a secret that an MCP server refers to. */
+  saveServerSecret(name: string, value: string): Promise<ServerSecretList> {
+    return this.json("PUT", `/settings/secrets/${encodeURIComponent(name)}`, { value });
+  }
+
+  removeServerSecret(name: string): Promise<void> {
+    return this.json("DELETE", `/settings/secrets/${encodeURIComponent(name)}`);
   }
 
   /** Models that a conversation may have, and what they cost; those that are known by words of their names. */

@@ -516,6 +516,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/conversations/{id}/project": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["conversation_project"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations/{id}/reject": {
         parameters: {
             query?: never;
@@ -980,6 +996,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/settings/agent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["server_agent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch: operations["change_server_agent"];
+        trace?: never;
+    };
+    "/settings/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["server_secrets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/settings/secrets/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put: operations["save_server_secret"];
+        post?: never;
+        delete: operations["remove_server_secret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tickets": {
         parameters: {
             query?: never;
@@ -1277,6 +1341,12 @@ export interface components {
             calls: number[];
             count: number;
             paths: string[];
+        };
+        ChangeServerAgent: {
+            changes?: {
+                [key: string]: unknown;
+            };
+            reset?: string[];
         };
         ChildAction: {
             action_id: string;
@@ -1644,6 +1714,7 @@ export interface components {
         CreateConversation: {
             agent?: components["schemas"]["AgentInput"] | null;
             id?: string | null;
+            llm?: ((components["schemas"]["LLM"] | components["schemas"]["FallbackLLMInput"] | components["schemas"]["RouterLLMInput"]) | string) | null;
             message?: string | null;
             secrets?: {
                 [key: string]: string;
@@ -1750,6 +1821,7 @@ export interface components {
         };
         EnvironmentSecret: {
             description?: string;
+            servers_only?: boolean;
             /** @constant */
             type: "EnvironmentSecret";
             variable: string;
@@ -2399,6 +2471,9 @@ export interface components {
             info: components["schemas"]["KeyInfo"];
             key: string;
         };
+        NewServerSecret: {
+            value: string;
+        };
         NoOpCondenser: {
             /** @constant */
             type: "NoOpCondenser";
@@ -2481,6 +2556,7 @@ export interface components {
             arguments: Record<string, never>;
             held: string;
             id: string;
+            reason: string;
             risk: components["schemas"]["SecurityRisk"] | null;
             tool_name: string;
         };
@@ -2793,6 +2869,10 @@ export interface components {
             /** @constant */
             event: "live";
         };
+        ServerAgent: {
+            agent: components["schemas"]["Agent"] | null;
+            changed: string[];
+        };
         ServerInfo: {
             agent: boolean;
             max_body: number;
@@ -2806,6 +2886,16 @@ export interface components {
         };
         ServerList: {
             items: components["schemas"]["ServerStatus"][];
+        };
+        ServerSecret: {
+            name: string;
+            provider: string;
+            readable: boolean;
+            /** @enum {unknown} */
+            source: "environment" | "none" | "saved";
+        };
+        ServerSecretList: {
+            items: components["schemas"]["ServerSecret"][];
         };
         ServerSentEvent: components["schemas"]["SentEvent"] | components["schemas"]["SentDelta"] | components["schemas"]["SentLive"] | components["schemas"]["SentEnded"];
         ServerStatus: {
@@ -4493,6 +4583,33 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    conversation_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
     reject: {
         parameters: {
             query?: never;
@@ -5398,6 +5515,156 @@ export interface operations {
             };
             401: components["responses"]["Problem"];
             403: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    server_agent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServerAgent"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    change_server_agent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "changes": {
+                 *         "llm": "openai/gpt-5.2",
+                 *         "system_prompt": "You review code."
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChangeServerAgent"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServerAgent"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    server_secrets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServerSecretList"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    save_server_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewServerSecret"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServerSecretList"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    remove_server_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
             406: components["responses"]["Problem"];
             429: components["responses"]["Problem"];
             default: components["responses"]["Problem"];

@@ -88,7 +88,9 @@ export function explain(error: unknown): void {
 /** What went wrong, in a sentence. */
 export function reasonOf(error: unknown): string {
   if (isLocked(error)) return "Another conversation or process is using this one. Try again when it is free.";
-  return error instanceof Refused ? capitalized(error.problem.detail || error.problem.title) : "The server does not answer";
+  if (!(error instanceof Refused)) return "The server does not answer";
+  const said = capitalized(error.problem.detail || error.problem.title);
+  return error.problem.code === "missing-key" && may("save_server_secret") ? `${said}, or save it in the settings of the server` : said;
 }
 
 /** Whether the conversation is open elsewhere, which passes. */

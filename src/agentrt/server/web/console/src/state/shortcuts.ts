@@ -29,6 +29,7 @@ export const SHORTCUTS = [
   { keys: "m", what: "MCP servers" },
   { keys: "e", what: "Details" },
   { keys: "s", what: "Settings" },
+  { keys: "S", what: "Settings of the server" },
   { keys: "t", what: "Theme: light, dark or system" },
   { keys: "?", what: "This help" },
 ] as const;
@@ -57,6 +58,7 @@ const DOES: Record<string, () => unknown> = {
   m: () => (panel.value = panel.value === "servers" ? "none" : "servers"),
   e: () => (panel.value = panel.value === "details" ? "none" : "details"),
   s: () => open.value !== null && (dialog.value = { name: "settings" }),
+  S: () => may("change_server_agent") && (dialog.value = { name: "server", tab: "" }),
   t: nextTheme,
   "?": () => (dialog.value = { name: "help" }),
 };

@@ -4,6 +4,7 @@ import { effect, signal } from "@preact/signals";
 
 export type Dialog =
   | { name: "key" | "new" | "help" | "search" | "settings" }
+  | { name: "server"; tab: string }
   | { name: "ask"; title: string; label: string; value: string; action: string; danger?: boolean; done: (value: string) => void }
   | { name: "sure"; title: string; text: string; action: string; option?: string; done: (option: boolean) => void }
   | { name: "event"; seq: number };

@@ -14,7 +14,7 @@ import { Header, OpenDrawer } from "./header";
 import { History } from "./history";
 import { Inspector } from "./inspector";
 import { Locked, LockedPage } from "./locked";
-import { SettingsDialog } from "./settings/dialog";
+import { ServerDialog, SettingsDialog } from "./settings/dialog";
 import { Sidebar } from "./sidebar";
 import { Start } from "./start";
 import { Toasts } from "./toasts";
@@ -99,6 +99,8 @@ function Dialogs() {
       return <Search />;
     case "settings":
       return open.value === null ? null : <SettingsDialog key={open.value.id} conversation={open.value} />;
+    case "server":
+      return <ServerDialog tab={asked.tab} />;
     case "ask":
       return <Ask asked={asked} />;
     case "sure":

@@ -3,9 +3,10 @@ import { askForTitle, askToDelete, condense, control, fork, interrupt, pause, ru
 import type { Open } from "../state/open";
 import { past } from "../state/past";
 import { linkTo } from "../state/route";
-import { may } from "../state/session";
+import { may, rest } from "../state/session";
 import { copy, dialog, drawer, historyShown, panel, type Panel } from "../state/ui";
 import { StatusDot } from "./badges";
+import { useFresh } from "./fresh";
 import { Icon, IconButton, type IconName } from "./icons";
 import { nameOf } from "./names";
 
@@ -31,6 +32,7 @@ export function Header({ conversation }: { conversation: Open }) {
         </h1>
         <p class="header-facts">
           <StatusDot status={status} word />
+          <Place conversation={conversation} />
           {info?.model ? <span class="fact-model">{info.model}</span> : null}
           {shown ? (
             <span class="fact-cost" title={`${shown.prompt_tokens.toLocaleString("en")} tokens in, ${shown.completion_tokens.toLocaleString("en")} out`}>
@@ -60,6 +62,25 @@ export function Header({ conversation }: { conversation: Open }) {
         <More conversation={conversation} />
       </div>
     </header>
+  );
+}
+
+/** The repository and the branch that the agent works on. */
+function Place({ conversation }: { conversation: Open }) {
+  const { found } = useFresh(() => rest.project(conversation.id), [conversation, conversation.info.value?.status]);
+  if (found === null) return null;
+  const name = found.path.slice(found.path.lastIndexOf("/") + 1);
+  if (name === conversation.id && !found.repository) return null; // made for it
+  return (
+    <span class="fact-place" title={clean(found.path)}>
+      {clean(name)}
+      {found.branch ? (
+        <span data-fact="branch">
+          {" "}
+          <Icon name="branch" size={13} /> {clean(found.branch)}
+        </span>
+      ) : null}
+    </span>
   );
 }
 

@@ -178,6 +178,7 @@ function Foot() {
         {CONNECTIONS[connection.value]}
       </span>
       {key.value === null ? null : <IconButton icon="key" label="Change the API key" onClick={() => (dialog.value = { name: "key" })} />}
+      {may("change_server_agent") ? <IconButton icon="settings" label="Settings of the server" keys="S" onClick={() => (dialog.value = { name: "server", tab: "" })} /> : null}
       <IconButton icon="bell" label="Notify me when an agent needs me" pressed={notifying.value} onClick={() => void toggleNotifying()} />
       <IconButton icon={icon} label={`Theme: ${THEMES[theme.value]}`} keys="t" onClick={nextTheme} />
       <IconButton icon="help" label="Keyboard shortcuts" keys="?" onClick={() => (dialog.value = { name: "help" })} />

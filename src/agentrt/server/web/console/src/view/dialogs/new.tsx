@@ -51,19 +51,16 @@ export function New() {
   const [failed, setFailed] = useState("");
   const own = server.value?.agent ?? true; // whether there is an agent to begin with
   const chose = model.trim() !== "";
-  const offered = POLICIES.filter(([name]) => name !== "" || (own && !chose));
+  const offered = POLICIES.filter(([name]) => name !== "" || own);
   const chosen = offered.some(([name]) => name === policy) ? policy : "ConfirmRisky";
 
   const create = async (): Promise<void> => {
     const wanted: CreateConversation = {};
-    if (chose) {
-      const llm = profile ?? { type: "LLM" as const, model: model.trim(), ...(base.trim() ? { base_url: base.trim() } : {}) };
-      wanted.agent = { llm, confirmation: { type: chosen || "ConfirmRisky" } };
-    }
+    if (chose) wanted.llm = profile ?? { type: "LLM", model: model.trim(), ...(base.trim() ? { base_url: base.trim() } : {}) };
     if (workspace.trim()) wanted.workspace = workspace.trim();
     if (title.trim()) wanted.title = title.trim();
     // so that it is refused as a whole when the model cannot be had; a policy of its own has to be there first
-    const first = !chose && chosen !== "";
+    const first = chosen !== "";
     if (!first && task.trim()) wanted.message = task;
     localStorage.setItem(REMEMBERED, JSON.stringify({ model: model.trim(), base: base.trim(), policy, project: workspace.trim() }));
     setBusy(true);
@@ -111,7 +108,7 @@ export function New() {
       </label>
       <div class="field">
         <label for="new-model">
-          Model <em class="quiet">{own ? "empty: the server’s default agent" : "required: this server has no default agent"}</em>
+          Model <em class="quiet">{own ? "empty: the server’s default" : "required: this server has no default"}</em>
         </label>
         <ModelPicker
           id="new-model"

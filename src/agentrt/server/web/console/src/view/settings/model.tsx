@@ -1,9 +1,10 @@
-import type { AnyLLM, KnownModel, LLM } from "@agentrt/client";
+import type { AnyLLM, KnownModel, LLM, Operation } from "@agentrt/client";
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { membersOf, named, switched, usual } from "../../model/llms";
 import { rest } from "../../state/session";
 import { ModelPicker, usePrice } from "../models";
-import { Field, Form, lacking, useDraft, useSaving } from "./parts";
+import { Field, Form, lacking, type Requests, useDraft, useSaving } from "./parts";
 import type { SectionProps } from "./settings";
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
@@ -20,35 +21,57 @@ interface Typed {
 export function Model(props: SectionProps) {
   const saving = useSaving(props);
   const agent = props.configured.found?.agent;
+  const known = useKnown(props.conversation.id, agent?.llm);
   if (!agent) return null;
-  const members = membersOf(agent.llm);
-  const before = members[0]!;
-  const alone = agent.llm.type === "LLM";
-  return <Choose {...props} saving={saving} before={before} others={alone ? [] : members.map((member) => member.model)} />;
+  return (
+    <ModelForm
+      needs="switch_llm"
+      saving={saving}
+      llm={agent.llm}
+      known={known}
+      about="The new model is used from the next call on."
+      apply={(llm) => void saving.control([{ type: "switch_llm", llm }], "Model changed")}
+    />
+  );
 }
 
-function Choose({ conversation, saving, before, others }: SectionProps & { saving: ReturnType<typeof useSaving>; before: LLM; others: string[] }) {
+interface ModelFormProps {
+  needs: Operation;
+  saving: Requests;
+  /** The current model. */
+  llm: AnyLLM;
+  known: KnownModel | undefined;
+  about: string;
+  apply: (llm: AnyLLM) => void;
+  more?: ComponentChildren;
+}
+
+/** Chooses a model, and its settings. */
+export function ModelForm({ needs, saving, llm, known: now, about, apply, more }: ModelFormProps) {
+  const members = membersOf(llm);
+  const before = members[0]!;
+  const others = llm.type === "LLM" ? [] : members.map((member) => member.model);
   const [from, setFrom] = useState<AnyLLM>(before);
   useEffect(() => setFrom(before), [JSON.stringify(before)]);
   const base = membersOf(from)[0]!;
   const several = from.type !== "LLM";
   const [draft, setDraft] = useDraft(typed(base));
   const wanted = several ? from : made(base, draft);
-  const now = useKnown(conversation.id, before);
   const [chosen, setChosen] = useState<KnownModel | undefined>();
   const price = usePrice(draft.model.trim(), [chosen, now].find((one) => one?.model === draft.model.trim()));
   const set = (name: keyof Typed) => (event: { currentTarget: HTMLInputElement | HTMLSelectElement }) => setDraft({ ...draft, [name]: event.currentTarget.value });
   const elsewhere = lacking({ scope: "admin" });
   return (
     <Form
-      needs="switch_llm"
+      needs={needs}
       saving={saving}
+      more={more}
       action="Use this model"
       ready={draft.model.trim() !== "" && (others.length > 0 || JSON.stringify(wanted) !== JSON.stringify(before))}
-      onSubmit={() => void saving.control([{ type: "switch_llm", llm: wanted }], "Model changed")}
+      onSubmit={() => apply(wanted)}
     >
       {others.length > 0 ? <p class="quiet">Each call now uses one of {others.join(", ")}. The model you choose replaces them all.</p> : null}
-      <p class="quiet">The new model is used from the next call on.</p>
+      <p class="quiet">{about}</p>
       <div class="field">
         <label for="model-name">
           Model <em class="quiet">provider/model, or a profile</em>
@@ -103,7 +126,7 @@ function Details({ draft, set, elsewhere }: { draft: Typed; set: (name: keyof Ty
 }
 
 /** The facts about the current model. */
-function useKnown(id: string, before: LLM): KnownModel | undefined {
+function useKnown(id: string, before: AnyLLM | undefined): KnownModel | undefined {
   const [known, setKnown] = useState<KnownModel | undefined>();
   useEffect(() => {
     let wanted = true;

@@ -1,27 +1,32 @@
 import { type Control, neededFor, type Operation, type Scope } from "@agentrt/client";
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { clean } from "../../model/words";
 import { may, reasonOf, rest } from "../../state/session";
 import type { SectionProps } from "./settings";
 
-export interface Saving {
+/** The state of a submitted form. */
+export interface Requests {
   busy: boolean;
   said: string;
   failed: string;
   /** Make a request. Returns whether it succeeded. */
   save: (what: () => Promise<unknown>, done?: string) => Promise<boolean>;
+}
+
+export interface Saving extends Requests {
   /** Send controls, one after the other. Returns whether all succeeded. */
   control: (wanted: Control[], done?: string) => Promise<boolean>;
 }
 
-/** The state of a submitted form. */
-export function useSaving({ conversation, configured }: SectionProps): Saving {
+/** The requests of a form; what is shown is read again after each. */
+export function useRequests(refresh: () => Promise<unknown>): Requests {
   const [state, setState] = useState({ busy: false, said: "", failed: "" });
   const save = async (what: () => Promise<unknown>, done = "Saved"): Promise<boolean> => {
     setState({ busy: true, said: "", failed: "" });
     try {
       await what();
-      await Promise.all([configured.refresh(), conversation.refresh()]);
+      await refresh();
       setState({ busy: false, said: done, failed: "" });
       return true;
     } catch (error) {
@@ -29,11 +34,17 @@ export function useSaving({ conversation, configured }: SectionProps): Saving {
       return false;
     }
   };
+  return { ...state, save };
+}
+
+/** The requests of a form about a conversation. */
+export function useSaving({ conversation, configured }: SectionProps): Saving {
+  const requests = useRequests(() => Promise.all([configured.refresh(), conversation.refresh()]));
   const control = (wanted: Control[], done?: string): Promise<boolean> =>
-    save(async () => {
+    requests.save(async () => {
       for (const one of wanted) await rest.do(conversation.id, one);
     }, done);
-  return { ...state, save, control };
+  return { ...requests, control };
 }
 
 interface FormProps {
@@ -41,7 +52,7 @@ interface FormProps {
   /** What it is for. */
   children: ComponentChildren;
   needs: Operation;
-  saving: Saving;
+  saving: Requests;
   onSubmit: () => void;
   action: string;
   /** Whether there is something to send. */
@@ -76,7 +87,7 @@ export function Form({ title, children, needs, saving, onSubmit, action, ready =
   );
 }
 
-export function Said({ saving }: { saving: Saving }) {
+export function Said({ saving }: { saving: Requests }) {
   return (
     <>
       <span class="said" role="status">
@@ -115,6 +126,26 @@ export function Field({ label, hint, children }: FieldProps) {
       </span>
       {children}
     </label>
+  );
+}
+
+/** A button that removes something when it is pressed twice. */
+export function Remove({ name, busy, danger = false, onRemove }: { name: string; busy: boolean; danger?: boolean; onRemove: () => void }) {
+  const [sure, setSure] = useState(false);
+  return (
+    <button
+      type="button"
+      class={`button ${danger ? "danger" : ""}`}
+      disabled={busy}
+      onBlur={() => setSure(false)}
+      onClick={() => {
+        setSure(!sure);
+        if (sure) onRemove();
+      }}
+    >
+      {sure ? "Really remove" : "Remove"}
+      <span class="unseen"> {clean(name)}</span>
+    </button>
   );
 }
 

@@ -4,7 +4,7 @@ import type { Origin } from "../../model/configuration";
 import { clean } from "../../model/words";
 import { may } from "../../state/session";
 import { tools } from "../../state/tools";
-import { Field, Form, Said, useSaving } from "./parts";
+import { Field, Form, Remove, Said, useSaving } from "./parts";
 import type { SectionProps } from "./settings";
 
 interface Shown {
@@ -24,7 +24,6 @@ const ORIGINS: Record<Origin | "agent", string> = { agent: "agent setting", sess
 export function Rules(props: SectionProps) {
   const saving = useSaving(props);
   const removing = useSaving(props);
-  const [sure, setSure] = useState("");
   const [draft, setDraft] = useState(EMPTY);
   const found = props.configured.found;
   const own = found?.agent?.rules ?? [];
@@ -38,8 +37,6 @@ export function Rules(props: SectionProps) {
     if (await saving.control([{ type: "rule", rule, scope }], "Rule added")) setDraft({ ...EMPTY, verdict });
   };
   const remove = async (shown: Shown): Promise<void> => {
-    if (sure !== keyOf(shown)) return setSure(keyOf(shown));
-    setSure("");
     const { rule, origin } = shown;
     const wanted: Control =
       origin === "agent"
@@ -54,17 +51,13 @@ export function Rules(props: SectionProps) {
       <ul class="settings-list">
         {rules.map((shown) => {
           const { rule, origin } = shown;
-          const key = keyOf(shown);
           return (
-            <li key={key}>
+            <li key={keyOf(shown)}>
               <span class={`badge verdict-${rule.verdict}`}>{rule.verdict}</span>
               <code>{clean(`${rule.tool ?? "*"} ${rule.argument ? `${rule.argument}=` : ""}${rule.pattern ?? "*"}`)}</code>
               <span class="quiet">{ORIGINS[origin]}</span>
               {mayRemove(rule, origin) ? (
-                <button type="button" class="button" disabled={removing.busy} onBlur={() => setSure("")} onClick={() => void remove(shown)}>
-                  {sure === key ? "Really remove" : "Remove"}
-                  <span class="unseen"> {clean(`${rule.verdict} ${rule.tool ?? "*"} ${rule.pattern ?? "*"}`)}</span>
-                </button>
+                <Remove name={`${rule.verdict} ${rule.tool ?? "*"} ${rule.pattern ?? "*"}`} busy={removing.busy} onRemove={() => void remove(shown)} />
               ) : null}
             </li>
           );

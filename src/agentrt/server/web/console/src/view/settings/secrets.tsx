@@ -2,7 +2,7 @@ import type { SavedSecret } from "@agentrt/client";
 import { useRef, useState } from "preact/hooks";
 import { clean } from "../../model/words";
 import { may } from "../../state/session";
-import { Field, Form, Said, useSaving } from "./parts";
+import { Field, Form, Remove, Said, useSaving } from "./parts";
 import type { SectionProps } from "./settings";
 
 /** Secrets for commands: names are listed, values are only sent to the server. */
@@ -11,7 +11,6 @@ export function Secrets(props: SectionProps) {
   const removing = useSaving(props);
   const [name, setName] = useState("");
   const [given, setGiven] = useState(false);
-  const [sure, setSure] = useState("");
   // the value stays in its field, and is nowhere else but in the request
   const field = useRef<HTMLInputElement>(null);
   const secrets = props.configured.found?.secrets ?? {};
@@ -25,11 +24,6 @@ export function Secrets(props: SectionProps) {
     const known = name in secrets;
     if (await saving.control([{ type: "secrets", secrets: { [name]: value } }], known ? "Replaced" : "Added")) setName("");
   };
-  const remove = async (which: string): Promise<void> => {
-    if (sure !== which) return setSure(which);
-    setSure("");
-    await removing.control([{ type: "secrets", secrets: { [which]: null } }], `${which} was removed`);
-  };
   return (
     <>
       <p class="quiet">Commands get secrets as environment variables. Their values are masked in output and for the model, and cannot be read here again.</p>
@@ -40,10 +34,12 @@ export function Secrets(props: SectionProps) {
             <code>{clean(one)}</code>
             <span class="quiet">{clean(originOf(saved))}</span>
             {may("secrets") ? (
-              <button type="button" class="button danger" disabled={removing.busy} onBlur={() => setSure("")} onClick={() => void remove(one)}>
-                {sure === one ? "Really remove" : "Remove"}
-                <span class="unseen"> {one}</span>
-              </button>
+              <Remove
+                name={one}
+                danger
+                busy={removing.busy}
+                onRemove={() => void removing.control([{ type: "secrets", secrets: { [one]: null } }], `${one} was removed`)}
+              />
             ) : null}
           </li>
         ))}
