@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
@@ -53,6 +54,29 @@ class RestartWindow:
         return self._policy.backoff * 2.0 ** (len(self._times) - 1)
 
 
+class _Starts:
+    """Starts tasks of task groups from callbacks of the loop. A task group starts a task only from another one, so each
+    is started by a task that does only that.
+    """
+
+    def __init__(self) -> None:
+        self._starting: set[asyncio.Task[None]] = set()
+
+    def soon(self, start: Callable[[], None]) -> None:
+        """Have a task call `start` in its first round."""
+        task = asyncio.get_running_loop().create_task(self._started(start))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+
+    async def _started(self, start: Callable[[], None]) -> None:
+        start()
+
+    async def done(self) -> None:
+        """Return when all were called."""
+        while self._starting:
+            await asyncio.wait(self._starting)
+
+
 class Supervisor:
     """Runs actors in a task group; leaving it stops them all and fails every pending ask.
 
@@ -68,7 +92,7 @@ class Supervisor:
     ) -> None:
         self._policy, self._on_stopped, self._clock, self._sleep = policy, on_stopped, clock, sleep
         self._tasks: TaskGroup = anyio.create_task_group()
-        self._starting: set[asyncio.Task[None]] = set()
+        self._starts = _Starts()
         self._ended = False
 
     async def __aenter__(self) -> Supervisor:
@@ -82,8 +106,7 @@ class Supervisor:
         finally:
             self._ended = True
             with anyio.CancelScope(shield=True):
-                while self._starting:  # each ends in its first round
-                    await asyncio.wait(self._starting)
+                await self._starts.done()
 
     def spawn(
         self,
@@ -95,15 +118,12 @@ class Supervisor:
     ) -> Ref:
         """Start an actor that handles up to `concurrency` requests side by side. Loop callbacks may call this, too."""
         box = Mailbox(name, max(mailbox, concurrency))
-        start = asyncio.get_running_loop().create_task(self._start(name, factory, box, concurrency))
-        self._starting.add(start)
-        start.add_done_callback(self._starting.discard)
+        self._starts.soon(partial(self._start, name, factory, box, concurrency))
         return Ref(box)
 
-    async def _start(self, name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int) -> None:
-        """Start the actor's task. This is a task itself, since a task group starts tasks only from a task.
-
-        Once the supervisor has ended, the actor is refused: who asks it is told that it has stopped.
+    def _start(self, name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int) -> None:
+        """Start the actor's task. Once the supervisor has ended, the actor is refused: who asks it is told that it has
+        stopped.
         """
         if self._ended:
             mailbox.close()
@@ -153,7 +173,7 @@ class _Handlers:
         self._tasks = anyio.create_task_group()
         self._number = 1
         self._crashes: list[ActorCrashed] = []
-        self._starting: set[asyncio.Task[None]] = set()
+        self._starts = _Starts()
 
     async def serve(self) -> ActorCrashed:
         """Handle requests until the actor crashes, and return the crash."""
@@ -170,13 +190,10 @@ class _Handlers:
     def _one_more(self) -> None:
         if self._number < self._most:
             self._number += 1
-            start = asyncio.get_running_loop().create_task(self._start())
-            self._starting.add(start)
-            start.add_done_callback(self._starting.discard)
+            self._starts.soon(self._start)
 
-    async def _start(self) -> None:
-        """Start a handler. This is a task itself, since a task group starts tasks only from a task."""
-        if self._mailbox.on_waiting is not None:
+    def _start(self) -> None:
+        if self._mailbox.on_waiting is not None:  # it has not ended
             self._tasks.start_soon(self._handle)
 
     async def _handle(self) -> None:
