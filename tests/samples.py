@@ -381,5 +381,5 @@ class AnyTool:
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
         """No resource is shared."""
         if name not in ("look", "terminal"):
-            raise BadCall(f"there is no tool {name!r}. The tools are: look, terminal.")
+            raise BadCall(f"unknown tool {name!r}. The tools are: look, terminal.")
         return ()

@@ -94,7 +94,7 @@ async def test_a_task_that_is_not_there_is_refused(tmp_path: Path) -> None:
     async with family(tmp_path, client, team(), task="Go") as live:
         await live.top.run()
         (refused,) = [event async for event in live.top.events() if isinstance(event, UserRejectObservation)]
-        assert "There is no task 'another-conversation'" in refused.rejection_reason
+        assert "Unknown task 'another-conversation'" in refused.rejection_reason
         assert not live.state.ledger.children
 
 

@@ -146,7 +146,7 @@ async def test_it_is_rated_and_asked_about_like_any_other(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"name": "a b"}, "a model calls it so"),
+        ({"name": "a b"}, "invalid name"),
         ({"schema": {"type": "string"}}, "expected that of an object"),
         ({"deadline": 0}, "deadline"),
         ({"description": 3}, "description"),

@@ -90,7 +90,7 @@ def test_a_limit_is_a_number_from_nothing_on(wrong: str) -> None:
     for value in (-1, float("nan"), float("inf")):
         with pytest.raises(ValueError, match=wrong):
             Limits(**{wrong: value})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="tool_concurrency is a number from 1 on"):
+    with pytest.raises(ValueError, match="tool_concurrency must be 1 or more"):
         Limits(tool_concurrency=0)
-    with pytest.raises(ValueError, match="monologue is how often"):
+    with pytest.raises(ValueError, match="monologue must be a count"):
         StuckDetection(monologue=-1)

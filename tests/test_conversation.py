@@ -601,7 +601,7 @@ async def test_bad_input_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConversationMissing):
         async with Conversation(id="nobody", store=store):
             pass
-    with pytest.raises(ConfigurationError, match="no security analyzer 'oracle'"):
+    with pytest.raises(ConfigurationError, match="unknown security analyzer 'oracle'"):
         async with Conversation(Agent(llm=LLM(model="m"), analyzer="oracle"), tmp_path, store=store):
             pass
     async with Runtime(store, client=ScriptedLLM([])) as runtime:

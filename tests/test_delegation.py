@@ -192,7 +192,7 @@ async def test_an_agent_that_there_is_not_is_an_error_that_the_model_can_act_on(
     async with family(tmp_path, plays, spec) as live:
         await finished(live)
         first, second = results(live)
-        assert "there is no agent 'nobody' to delegate to; there are: " in first
+        assert "unknown agent 'nobody'; agents to delegate to: " in first
         assert second.startswith("X.")
         check_sums(live)
 
@@ -211,7 +211,7 @@ async def test_a_limit_to_how_deep_it_goes(tmp_path: Path) -> None:
         assert live.below(live.id_of("one")) == {}
     async with family(tmp_path / "none", {"all": plays["all"]}, agent(Limits(max_depth=0))) as live:
         await finished(live)
-        assert "0 conversations stand one below the other, the limit" in results(live)[0]
+        assert "the limit is 0 levels of delegation" in results(live)[0]
 
 
 async def test_how_a_child_ends_is_what_its_parent_is_told(tmp_path: Path) -> None:
@@ -696,7 +696,7 @@ def allow_delegation() -> PermissionRule:
 
 @pytest.mark.simulated
 async def test_what_a_named_agent_needs_is_looked_for_at_the_beginning(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no security analyzer 'mine'"):
+    with pytest.raises(ConfigurationError, match="unknown security analyzer 'mine'"):
         async with family(tmp_path, {}, agent(agents={"other": agent(analyzer="mine")})):
             pass
 

@@ -189,7 +189,9 @@ async def test_a_built_in_critic_wants_a_changed_file(tmp_path: Path) -> None:
 
 @pytest.mark.simulated
 async def test_an_unknown_critic_is_refused_at_the_beginning(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no critic 'strict': there are agent_finished, empty_patch, pass"):
+    with pytest.raises(
+        ConfigurationError, match="unknown critic 'strict': known are agent_finished, empty_patch, pass"
+    ):
         async with working(tmp_path, model([]), critic=Critic("strict")):
             pass
 

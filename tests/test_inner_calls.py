@@ -187,10 +187,10 @@ async def test_what_cannot_be_called_is_told_to_the_code(tmp_path: Path) -> None
             await talk.send_message("go")
             await talk.run()
     told = plain(model.requests[-1].messages[-1].content).split("\n")
-    assert [line.split(" to call here")[0] for line in told[:3]] == [
-        f"there is no tool '{name}'" for name in ("finish", "cell", "dance")
+    assert [line.split(";")[0] for line in told[:3]] == [
+        f"unknown tool '{name}'" for name in ("finish", "cell", "dance")
     ]
-    assert "there are: double, think" in told[0]
+    assert "tools to call here: double, think" in told[0]
     assert "the arguments of double do not fit" in told[3]
 
 

@@ -405,7 +405,7 @@ async def test_a_secret_that_is_a_word_of_the_format_leaves_the_format_whole(tmp
 @pytest.mark.simulated
 async def test_a_secret_that_is_a_part_of_the_workspaces_path_is_refused(tmp_path: Path) -> None:
     (place := tmp_path / "staging").mkdir()
-    with pytest.raises(ConfigurationError, match="part of the workspace's path"):
+    with pytest.raises(ConfigurationError, match="the workspace's path contains a secret"):
         async with Conversation(AGENT, place, store=tmp_path / "s", client=ScriptedLLM([]), secrets={"T": "staging"}):
             raise AssertionError
 

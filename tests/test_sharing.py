@@ -519,7 +519,7 @@ async def test_other_tools_have_to_wait_for_what_is_at_work(tmp_path: Path) -> N
             async with Conversation(id="c", runtime=runtime) as looking:
                 await eventually(lambda: gate.entered == ["a"], "the tool", SECONDS)
                 await conversation.__aexit__(None, None, None)
-                with pytest.raises(ConfigurationError, match="is at work"):
+                with pytest.raises(ConfigurationError, match="is running"):
                     async with Conversation(id="c", runtime=runtime, tools=[other.tool]):
                         pass
                 gate.open.set()

@@ -191,7 +191,7 @@ async def test_a_package_is_listed_and_invoked(place: Path) -> None:
     assert "Use pdftotext." not in talked.system[1]
     assert talked.sent(1)[-1][0] == "tool"
     assert "Use pdftotext." in talked.sent(1)[-1][1]
-    assert talked.sent(2)[-1] == ("tool", "Error: there is no skill 'secret' that you can call; there are: pdf")
+    assert talked.sent(2)[-1] == ("tool", "Error: unknown skill 'secret'; skills that you can call: pdf")
     assert "Shh." in talked.sent(3)[-1][1], "a person may"
     assert [event.skill for event in talked.events(SkillActivated)] == ["pdf", "secret"]
 

@@ -320,7 +320,7 @@ async def test_one_of_ones_own_is_named(tmp_path: Path) -> None:
 async def test_one_that_nobody_knows_is_refused_before_anything_is_logged(tmp_path: Path) -> None:
     from agentrt import ConfigurationError
 
-    with pytest.raises(ConfigurationError, match="no condenser 'mine'"):
+    with pytest.raises(ConfigurationError, match="unknown condenser 'mine'"):
         await lived(tmp_path, agent("mine"), looking(1))
 
 

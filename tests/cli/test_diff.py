@@ -65,7 +65,7 @@ async def test_a_fork_has_a_copy_of_the_files(tmp_path: Path, seqs: tuple[int, i
         assert (tmp_path / f"work-{beside[-8:]}/d/b.txt").read_text() == "new\n"
         taken = agentrt(tmp_path / "home", "fork", "talk", "--to", str(tmp_path / "other"))
         assert (taken.returncode, len(taken.stderr.splitlines())) == (2, 1)
-        assert "is there already" in taken.stderr
+        assert "exists already" in taken.stderr
 
     await anyio.to_thread.run_sync(asked)
 

@@ -46,10 +46,10 @@ def test_a_key_is_made_listed_and_revoked(tmp_path: Path) -> None:
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     gone = agentrt(tmp_path, "keys", "revoke", "nothing")
     assert gone.returncode == 2
-    assert gone.stderr == "agentrt: there is no key 'nothing': 'agentrt keys list' shows them\n"
+    assert gone.stderr == "agentrt: unknown key 'nothing': 'agentrt keys list' shows the keys\n"
     owner = agentrt(tmp_path, "keys", "create", "--owner", "a b", "--scope", "steer")
     assert owner.returncode == 2
-    assert owner.stderr.startswith("agentrt: 'a b' is not an owner: ")
+    assert owner.stderr.startswith("agentrt: invalid owner 'a b': ")
     assert agentrt(tmp_path, "keys", "create", "--owner", "ada").returncode == 2
     assert agentrt(tmp_path, "keys", "create", "--owner", "ada", "--scope", "all").returncode == 2
 

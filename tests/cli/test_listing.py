@@ -51,7 +51,7 @@ def test_on_a_narrow_terminal_the_title_has_a_line_of_its_own(tmp_path: Path) ->
 def test_part_of_an_id_that_several_have_is_said_to_be(tmp_path: Path) -> None:
     for name in ("abc-1", "abc-2", "xyz"):
         conversation(tmp_path, name, "go")
-    assert "2 conversations have 'abc' in their ids, as abc-1, abc-2" in agentrt(tmp_path, "show", "abc").stderr
+    assert "'abc' matches 2 conversations, such as abc-1, abc-2" in agentrt(tmp_path, "show", "abc").stderr
     assert agentrt(tmp_path, "show", "xy").returncode == 0
     assert "no conversation 'q'" in agentrt(tmp_path, "show", "q").stderr
 
@@ -60,7 +60,7 @@ def test_nobody_is_asked_where_nobody_is(tmp_path: Path) -> None:
     conversation(tmp_path, "abc", "go")
     refused = agentrt(tmp_path, "delete", "abc")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "say so with --yes" in refused.stderr
+    assert "confirm with --yes" in refused.stderr
 
 
 def test_a_list_as_json_has_titles_and_tags(tmp_path: Path) -> None:

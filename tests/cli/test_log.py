@@ -103,7 +103,7 @@ def test_verify_and_repair_a_torn_tail(store: Path, log: Call) -> None:
     path.write_bytes(path.read_bytes() + b"half")
     ran = log("verify", "c")
     assert ran.code == 1
-    assert f"torn: {path}:{count + 1}: 4 bytes from byte {size} on are no whole batch" in ran.out
+    assert f"torn: {path}:{count + 1}: 4 bytes from byte {size} on are not a complete batch" in ran.out
     ran = log("repair", "c")
     assert ran == Ran(
         0, f"c  a torn tail was set aside: {count} events remain\nits 4 bytes are kept in {path}.torn-1\n", ""

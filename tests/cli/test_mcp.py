@@ -55,7 +55,7 @@ def test_each_is_tried_and_what_failed_says_why(file: str) -> None:
 
 @pytest.mark.parametrize(
     ("words", "says"),
-    [(["list"], "name a file of them with --mcp FILE"), (["test", "nobody"], "there is no server 'nobody'")],
+    [(["list"], "name a file of them with --mcp FILE"), (["test", "nobody"], "unknown server 'nobody'")],
 )
 def test_what_cannot_be_is_one_line(file: str, words: list[str], says: str) -> None:
     given = [*words, "--mcp", file] if len(words) > 1 else words

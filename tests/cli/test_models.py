@@ -20,7 +20,7 @@ def test_models_are_found_by_their_names() -> None:
     said = printed("list", "claude", "opus", "4-5")
     assert "anthropic/claude-opus-4-5" in said
     assert "USD a million tokens: in, out" in said
-    assert "no known model has that in its name" in printed("list", "no-such-model", code=1)
+    assert "no known model matches" in printed("list", "no-such-model", code=1)
 
 
 @pytest.mark.parametrize(

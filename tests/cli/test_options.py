@@ -142,7 +142,7 @@ def test_no_value_of_a_secret_is_taken_from_the_command_line_or_shown() -> None:
     [
         (("--tag", "team"), "'team' has no value: write team=VALUE"),
         (("--tag", "Team=x"), "'Team' cannot be the key of a tag"),
-        (("--deny", "docker:x"), "there is no tool 'docker'"),
+        (("--deny", "docker:x"), "unknown tool 'docker'"),
         (("--max-cost", "0"), "0.0 is not an amount: give a number above 0"),
         (("--max-seconds", "nan"), "nan is not an amount"),
         (("--confirm", "sometimes"), "'sometimes' is not one of 'risky', 'always', 'never'"),
@@ -158,7 +158,7 @@ def test_a_wrong_option_is_said_at_once(words: tuple[str, ...], said: str) -> No
     ("text", "said"),
     [
         ("{", "hooks.json: Input data was truncated"),
-        ('{"PreTool": []}', "hooks.json: no hooks run at 'PreTool': there are before_tool"),
+        ('{"PreTool": []}', "hooks.json: no hooks run at 'PreTool': hooks run at before_tool"),
         ('{"Stop": [{"hooks": [{"type": "http"}]}]}', "a hook of type 'http' cannot be run"),
         ('{"Stop": [{"hooks": [{"command": "x", "if": "y"}]}]}', "Object contains unknown field `if`"),
     ],

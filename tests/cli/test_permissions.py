@@ -49,7 +49,7 @@ def test_a_rule_is_written_with_or_without_its_tool(written: str, rule: Permissi
     [
         (
             "docker:x",
-            "there is no tool 'docker' (there are terminal, file_editor, ",
+            "unknown tool 'docker' (known: terminal, file_editor, ",
         ),
         ("", "'' has no pattern"),
         ("terminal:", "'terminal:' has no pattern"),

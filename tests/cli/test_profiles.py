@@ -58,7 +58,7 @@ def test_a_whole_spec_is_read_from_a_file_or_the_input(tmp_path: Path) -> None:
         (("profile", "save", "a"), "give --model, or a whole spec with --from-json"),
         (("profile", "save", "a", "--model", "x/y", "--from-json", "{spec}"), "--from-json is the whole spec"),
         (("profile", "save", "a", "--from-json", "{spec}"), "missing required field `model`"),
-        (("profile", "save", "a b", "--model", "x/y"), "'a b' is not a name for a profile"),
+        (("profile", "save", "a b", "--model", "x/y"), "invalid name of a profile 'a b'"),
         (("profile", "save", "a", "--model", "x/y", "--reasoning-effort", "huge"), "'huge' is not one of"),
         (("profile", "remove", "a"), "no profile 'a'"),
         (("run", "x", "--profile", "a"), "no profile 'a'"),

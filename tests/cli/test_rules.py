@@ -42,7 +42,7 @@ def test_rules_are_added_listed_and_removed(tmp_path: Path) -> None:
 
 def test_wrong_words_are_said(tmp_path: Path) -> None:
     code, _, said = rules(tmp_path, "remove", "1")
-    assert (code, "there is no rule 1: 'agentrt rules' lists them" in said) == (2, True)
+    assert (code, "no rule 1: 'agentrt rules' lists the rules" in said) == (2, True)
     assert "'perhaps' is not one of 'allow', 'ask', 'deny'" in rules(tmp_path, "add", "perhaps", "terminal")[2]
     assert rules(tmp_path, "add", "ask", "mcp_search")[1:] == (
         "1  ask mcp_search\n",

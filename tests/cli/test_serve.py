@@ -130,7 +130,7 @@ async def test_it_serves_a_run_and_keeps_it_when_it_is_told_to_stop(tmp_path: Pa
                 assert 'agentrt_conversations{status="running"} 1.0' in await answer.text()
             assert await server.stop() == 0
             assert list((tmp_path / "store").glob("address-*")) == [], "the token is of no use any more"
-    assert "stopping: new work is refused, what runs may end its step for 0.3 s" in server.errors
+    assert "stopping: new work is refused, and running steps have 0.3 s to end" in server.errors
     assert CANARY not in server.errors
     lines = [json.loads(line) for line in server.errors.splitlines() if line.startswith("{")]
     assert ("POST", "/conversations", 201) in {(e.get("method"), e.get("path"), e.get("status")) for e in lines}
@@ -192,7 +192,7 @@ def test_other_addresses_need_a_key(tmp_path: Path) -> None:
     anyio.run(make_key, tmp_path, "ada", [Scope.ADMIN])
     with socket.create_server(("0.0.0.0", 0)) as taken:
         error = invoke("--host", "0.0.0.0", "--store", str(tmp_path), "--port", str(taken.getsockname()[1]))
-    assert "is taken" in str(error), "with a key it gets as far as to listen"
+    assert "is in use" in str(error), "with a key it gets as far as to listen"
 
 
 def test_an_address_that_is_taken_is_one_line(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_an_address_that_is_taken_is_one_line(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "agentrt", "serve", "--port", port, "--store", str(tmp_path)]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert ran.returncode == 2
-    assert ran.stderr == f"agentrt: 127.0.0.1, port {port} is taken: stop what listens there, or give another --port\n"
+    assert ran.stderr == f"agentrt: 127.0.0.1, port {port} is in use: stop what listens there, or give another --port\n"
 
 
 def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:

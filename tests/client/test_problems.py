@@ -22,7 +22,7 @@ SECRET = Path("/server/only/c/events.jsonl")
 
 SAMPLES: tuple[AgentrtError, ...] = (
     errors.AgentrtError("odd: try again"),
-    errors.ConfigurationError("no security analyzer 'oracle'"),
+    errors.ConfigurationError("unknown security analyzer 'oracle'"),
     errors.UnknownModel("gpt"),
     errors.UnknownModel("opnai/gpt-5.5", "openai/gpt-5.5"),
     errors.MissingKey("openai/gpt-5.5", ("OPENAI_API_KEY", "OPENAI_ORG")),

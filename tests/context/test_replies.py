@@ -50,7 +50,7 @@ def test_errors_come_after_all_actions_of_the_batch() -> None:
     error = events[-1]
     assert isinstance(error, AgentErrorEvent)
     assert error.action_id == "m1"
-    assert error.error == "there is no tool 'dance'. The tools are: look, terminal."
+    assert error.error == "unknown tool 'dance'. The tools are: look, terminal."
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_the_log_keeps_what_the_model_sent() -> None:
 def test_an_unknown_tool_that_is_near_one_is_named() -> None:
     _, error = reply_events(calls(("terminl", {})), TOOLS, "m1", "c1")
     assert isinstance(error, AgentErrorEvent)
-    assert error.error == "there is no tool 'terminl'. The tools are: look, terminal. Did you mean terminal?"
+    assert error.error == "unknown tool 'terminl'. The tools are: look, terminal. Did you mean terminal?"
 
 
 def test_whatever_a_model_says_can_be_stored() -> None:

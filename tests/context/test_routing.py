@@ -59,13 +59,15 @@ def test_a_rule_of_ones_own() -> None:
     rules = {"mine": lambda messages: "b" if len(messages) == 1 else "c"}
     check(router, rules)
     assert select(router, SHORT, (), known_of, rules) == "b"
-    with pytest.raises(ConfigurationError, match="chose 'c': there are a, b"):
+    with pytest.raises(ConfigurationError, match="chose 'c': known are a, b"):
         select(router, (*SHORT, *SHORT), (), known_of, rules)
 
 
 def test_a_rule_that_nobody_knows_is_refused_wherever_it_stands() -> None:
     nested = FallbackLLM((SMALL, RouterLLM(llms={"a": RouterLLM(llms={"b": LARGE}, rule="odd")}, rule="cost")))
-    with pytest.raises(ConfigurationError, match=r"no router rule 'odd': there are context, cost, multimodal, random"):
+    with pytest.raises(
+        ConfigurationError, match=r"unknown router rule 'odd': known are context, cost, multimodal, random"
+    ):
         check(nested, {})
 
 

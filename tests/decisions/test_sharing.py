@@ -200,7 +200,7 @@ def test_it_is_one_like_this_or_the_one_that_is_named_within_its_grant() -> None
         "small", 0.1, 50, 5,
     )  # fmt: skip
     assert named.hooks == (guard, own), "and not what its parent does at its own start"
-    with pytest.raises(ConfigurationError, match="there are: .*looker"):
+    with pytest.raises(ConfigurationError, match="agents to delegate to: .*looker"):
         share_of(state, child(agent="nobody"))
 
 
@@ -208,7 +208,7 @@ def test_levels_end_at_the_limit_and_the_deepest_cannot_delegate() -> None:
     agent = team(Limits(max_depth=2))
     assert Tool("delegate") in share_of(at(0, agent), child()).tools
     assert Tool("delegate") not in share_of(at(1, agent), child()).tools
-    with pytest.raises(ConfigurationError, match="2 conversations"):
+    with pytest.raises(ConfigurationError, match="2 levels"):
         share_of(at(2, agent), child())
 
 

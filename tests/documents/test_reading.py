@@ -247,7 +247,7 @@ def test_a_page_without_text_says_so_and_tables_stand_in_place() -> None:
 @pytest.mark.pure
 def test_texts_and_what_is_none() -> None:
     assert [part.name for part in found(b"a\n# One\nb\n## Two\nc", "a.md").parts] == ["", "One", "Two"]
-    with pytest.raises(Unreadable, match="is of no kind that can be read"):
+    with pytest.raises(Unreadable, match="cannot be read: supported are"):
         found(b"\x7fELF\0\0\0", "a.out")
     with pytest.raises(Unreadable, match="is empty"):
         found(b"", "a.pdf")

@@ -134,7 +134,7 @@ FUNCTIONS: dict[str, HookFunction] = {
         ("breaks", "deny", "hook 'breaks' failed: LookupError: no such rule"),
         ("errs", "deny", "hook 'errs' failed: it returned bool, not a HookResult or None"),
         ("blocks", "deny", "hook 'blocks' failed: TypeError: object HookResult can't be used in 'await' expression"),
-        ("missing", "deny", "hook 'missing' failed: there is no such function: pass it as Runtime(hooks={'missing':"),
+        ("missing", "deny", "hook 'missing' failed: unknown function: pass it as Runtime(hooks={'missing':"),
     ],
 )
 async def test_what_a_function_says(name: str, verdict: str, says: str) -> None:

@@ -62,11 +62,11 @@ def test_it_is_in_the_store_of_conversations(tmp_path: Path, monkeypatch: pytest
 
 
 def test_one_that_is_missing_is_refused_with_those_that_exist(store: ProfileStore) -> None:
-    with pytest.raises(ProfileMissing, match=r"no profile 'x': .*\(there are: none\)"):
+    with pytest.raises(ProfileMissing, match=r"no profile 'x': .*\(known: none\)"):
         store.load("x")
     store.save("b", FAST)
     store.save("a", FAST)
-    with pytest.raises(ProfileMissing, match=r"no profile 'x': .*\(there are: a, b\)") as missing:
+    with pytest.raises(ProfileMissing, match=r"no profile 'x': .*\(known: a, b\)") as missing:
         store.remove("x")
     assert (missing.value.name, missing.value.known) == ("x", ("a", "b"))
 
@@ -120,7 +120,7 @@ def test_a_spec_with_a_key_in_it_is_refused(store: ProfileStore, llm: AnyLLM, sa
 
 @pytest.mark.parametrize("name", ["", " a", "a b", "-a", "a/b", "a\n", "é" * 101])
 def test_a_name_is_a_word(store: ProfileStore, name: str) -> None:
-    with pytest.raises(ConfigurationError, match="is not a name for a profile"):
+    with pytest.raises(ConfigurationError, match="invalid name of a profile"):
         store.save(name, FAST)
 
 
@@ -131,7 +131,7 @@ def test_a_registry_has_all_models_by_their_usage_id() -> None:
     registry.add(FAST)
     assert registry.usage_ids() == ("fast", "strong")
     assert registry.get("strong") is STRONG
-    with pytest.raises(ConfigurationError, match=r"no model has the usage_id 'x': add it \(there are: fast, strong\)"):
+    with pytest.raises(ConfigurationError, match=r"no model has the usage_id 'x': add it \(known: fast, strong\)"):
         registry.get("x")
 
 

@@ -79,7 +79,7 @@ async def test_a_rule_is_known_before_the_first_call() -> None:
     mine = RouterLLM(llms={"a": A, "b": B}, rule="mine")
     await client.prepare(mine)
     assert (await client.complete(request(mine), Watch())).text == "I am b."
-    with pytest.raises(ConfigurationError, match="no router rule 'yours'"):
+    with pytest.raises(ConfigurationError, match="unknown router rule 'yours'"):
         await client.prepare(RouterLLM(llms={"a": A}, rule="yours"))
 
 

@@ -368,7 +368,7 @@ async def test_a_rule_that_nobody_knows_is_refused_before_anything_is_logged(tmp
             async with Conversation(Agent(llm=router, tools=()), tmp_path, runtime=runtime) as conversation:
                 await conversation.send_message("go")
                 before = conversation.cursor
-                with pytest.raises(ConfigurationError, match="no router rule 'mine'"):
+                with pytest.raises(ConfigurationError, match="unknown router rule 'mine'"):
                     await conversation.run()
                 assert conversation.cursor == before
 

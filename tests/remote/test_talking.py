@@ -351,7 +351,7 @@ async def test_a_place_that_is_not_there_is_refused(at: At) -> None:
             await place.begin(AGENT).send_message("hi")
         with pytest.raises(ConfigurationError, match="async with"):
             _ = place.begin(AGENT).id
-        with pytest.raises(ConfigurationError, match="no security analyzer 'oracle'"):
+        with pytest.raises(ConfigurationError, match="unknown security analyzer 'oracle'"):
             await place.begin(Agent(llm=MODEL, analyzer="oracle")).__aenter__()
         with pytest.raises(ToolMissing) as missing:
             await place.begin(Agent(llm=MODEL, tools=(Tool("dance"),))).__aenter__()

@@ -246,10 +246,10 @@ async def test_seeds_are_masked_and_have_no_name() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("1ST", "value", "not a name"),
-        ("A-B", "value", "not a name"),
-        ("PATH", "value", "a shell goes by"),
-        ("AGENTRT_CALL", "value", "a shell goes by"),
+        ("1ST", "value", "invalid name"),
+        ("A-B", "value", "invalid name"),
+        ("PATH", "value", "the shell uses"),
+        ("AGENTRT_CALL", "value", "the shell uses"),
         ("A", "abc", "less than 4"),
         ("A", "  abc \n", "less than 4"),
         ("A", "a\0bcd", "NUL"),
@@ -266,7 +266,7 @@ def test_what_cannot_be_a_secret_is_refused(name: str, value: str, why: str) -> 
 
 
 async def test_an_unknown_name_says_which_there_are() -> None:
-    with pytest.raises(ToolError, match=r"no secret 'B' \(there are: A\)"):
+    with pytest.raises(ToolError, match=r"unknown secret 'B' \(known: A\)"):
         await SecretRegistry({"A": "value"}).value("B")
 
 

@@ -25,7 +25,7 @@ STEERING = [
 
 @pytest.mark.parametrize("name", STEERING)
 def test_a_variable_that_programs_go_by_is_no_name_of_a_secret(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="not a name of a secret"):
+    with pytest.raises(ConfigurationError, match="invalid name of a secret"):
         source_of(name, "a value")
 
 

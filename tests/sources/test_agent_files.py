@@ -50,11 +50,11 @@ def test_each_field_is_read(header: str, field: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("header", "body", "says"),
     [
-        ("name: ../x", "b", "is not a name for an agent"),
+        ("name: ../x", "b", "invalid name of an agent"),
         ("permission_mode: yolo", "b", "permission_mode is one of"),
         ("name: a", "  ", "needs instructions"),
-        ("limits: {max_steps: 0}", "b", "a number of steps from 1 on"),
-        ("max_budget_per_run: -1", "b", "USD from 0 on"),
+        ("limits: {max_steps: 0}", "b", "steps must be 1 or more"),
+        ("max_budget_per_run: -1", "b", "USD 0 or more"),
         ("tools: 5", "b", "cannot be used"),
     ],
 )

@@ -28,7 +28,7 @@ def test_the_usual_files_are_read_and_what_is_not_known_is_left_out(key: str) ->
         ("[]", 'f has no servers: expected {"mcpServers"'),
         ('{"mcpServers": {"a": 3}}', "f"),
         ('{"mcpServers": {"a": {}}}', "needs a command or a url"),
-        ('{"mcpServers": {"a b": {"command": "x"}}}', "cannot be called"),
+        ('{"mcpServers": {"a b": {"command": "x"}}}', "invalid name of an MCP server"),
     ],
 )
 def test_what_cannot_be_read_is_one_clear_error(text: str, says: str) -> None:

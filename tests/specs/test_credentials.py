@@ -28,7 +28,7 @@ def test_what_is_shown_is_hidden_and_the_words_around_it_are_not() -> None:
 @pytest.mark.parametrize(
     ("server", "says"),
     [
-        (MCPServer(url="${URL}"), "with the values of URL it is not a server"),
+        (MCPServer(url="${URL}"), "the values of URL do not make a valid server"),
         (MCPServer(url="http://a:99999/mcp"), "its url is not an address"),
         (MCPServer(url="http://[::1"), "its url is not an address"),
         (MCPServer(url="http://a", auth="top\nsecret"), "its header 'Authorization' has characters"),

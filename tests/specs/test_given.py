@@ -140,8 +140,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "output": (lambda: Agent(llm=MODEL, output={"type": "array"}), "an output is a JSON object"),
     "an output's type": (lambda: Agent(llm=MODEL, output=int), "an output is a JSON object"),
     "steps": (lambda: Limits(max_steps="many"), r"Limits\(max_steps=...\): expected int, got str"),
-    "no steps": (lambda: Limits(max_steps=-1), "max_steps is a number from 0 on"),
-    "monologue": (lambda: StuckDetection(monologue=-1), "monologue is how often"),
+    "no steps": (lambda: Limits(max_steps=-1), "max_steps must be 0 or more"),
+    "monologue": (lambda: StuckDetection(monologue=-1), "monologue must be a count"),
     "no fallbacks": (lambda: FallbackLLM(()), "needs at least one LLM"),
     "a fallback": (lambda: FallbackLLM("openai/x"), r"FallbackLLM\(llms=...\): expected"),
     "image": (lambda: DockerWorkspace("/w", ""), "is not an image"),
@@ -237,7 +237,7 @@ def test_a_value_of_a_secret_is_not_said() -> None:
 
 def test_what_is_read_from_json_is_refused_as_json_is() -> None:
     """So a place in the document is told."""
-    with pytest.raises(msgspec.ValidationError, match=r"max_steps is a number from 0 on.*\$\.limits"):
+    with pytest.raises(msgspec.ValidationError, match=r"max_steps must be 0 or more.*\$\.limits"):
         msgspec.json.decode(b'{"llm":{"type":"LLM","model":"x"},"limits":{"max_steps":-1}}', type=Agent)
 
 

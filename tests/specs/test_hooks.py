@@ -64,7 +64,7 @@ def test_those_of_an_event_come_in_their_order() -> None:
         ({}, "either a command or a function"),
         ({"command": "a", "function": "b"}, "either a command or a function"),
         ({"command": ""}, "is empty"),
-        ({"command": "a", "timeout": 0}, "above 0"),
+        ({"command": "a", "timeout": 0}, "more than 0 seconds"),
         ({"command": "a", "timeout": float("nan")}, "a finite number"),
         ({"command": "a", "timeout": float("inf")}, "a finite number"),
         ({"command": "a", "matcher": "file_("}, "write '\\*' for every tool"),
@@ -113,7 +113,7 @@ def test_an_empty_matcher_of_a_file_is_for_every_tool() -> None:
         ({"type": "http", "url": "x"}, "type 'http' cannot be run: write a command, prompt, agent"),
         ({"type": "agent", "max_iterations": 3}, "is empty"),
         ({"type": "command"}, "is empty"),
-        ({"command": "a", "async": True}, "take 'async' away"),
+        ({"command": "a", "async": True}, "remove 'async'"),
         ({"command": "a", "if": "Bash(git *)"}, "unknown field `if`"),
         ({"command": 1}, "Expected `str`"),
     ],
@@ -124,7 +124,7 @@ def test_a_hook_of_a_file_that_cannot_be_run_is_refused(one: dict[str, Any], say
 
 
 def test_an_event_that_is_not_known_is_refused() -> None:
-    with pytest.raises(ValueError, match="no hooks run at 'Notification': there are before_tool, after_tool"):
+    with pytest.raises(ValueError, match="no hooks run at 'Notification': hooks run at before_tool, after_tool"):
         hooks_from_json({"Notification": []})
 
 

@@ -45,7 +45,7 @@ def test_the_usual_files_are_read() -> None:
         ({"x": {"command": "a", "transport": "sse"}}, "sse needs a url"),
         ({"x": {"url": "http://b", "transport": "stdio"}}, "stdio needs a command"),
         ({"x": {"command": "a", "transport": "carrier pigeon"}}, "expected stdio, http or sse"),
-        ({"x y": {"command": "a"}}, "cannot be called 'x y'"),
+        ({"x y": {"command": "a"}}, "invalid name of an MCP server 'x y'"),
         ({"x": {"command": "a", "timeout": 0}}, "timeout"),
         ({"x": {"comand": "a"}}, "comand"),
         ({"x": "a"}, "x"),

@@ -47,7 +47,7 @@ def test_what_is_said_comes_before_the_family() -> None:
     assert Tool("read_file") in agent.tools
     assert agent.description == "Mends things."
     assert Agent.preset(llm="openai/gpt-5.5", tools=(Tool("terminal"),)).tools == (Tool("terminal"),)
-    with pytest.raises(ConfigurationError, match="there is no preset 'nothing': there are default, gpt5"):
+    with pytest.raises(ConfigurationError, match="unknown preset 'nothing': choose one of default, gpt5"):
         Agent.preset("nothing", llm="x/y")  # type: ignore[arg-type]
 
 

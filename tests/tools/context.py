@@ -28,7 +28,7 @@ class _NoCalls:
     resumed = False
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Made:
-        raise ToolError(f"there is no tool {tool!r} to call here")
+        raise ToolError(f"unknown tool {tool!r}")
 
     async def made(self) -> Sequence[Made]:
         return ()

@@ -26,5 +26,5 @@ def test_what_does_not_fit_is_told_to_the_model(arguments: str) -> None:
 
 
 def test_the_name_of_a_tool_that_every_agent_has_is_taken() -> None:
-    with pytest.raises(ConfigurationError, match="take another name"):
+    with pytest.raises(ConfigurationError, match="reserved"):
         ClientTool("think", "Think.")

@@ -214,7 +214,7 @@ def test_arguments_that_do_not_fit_are_refused_with_the_schema(arguments: object
 
 
 def test_a_call_of_an_unknown_tool_lists_the_tools() -> None:
-    with pytest.raises(BadCall, match=r"there is no tool 'wether'\. The tools are: weather, nothing\."):
+    with pytest.raises(BadCall, match=r"unknown tool 'wether'\. The tools are: weather, nothing\."):
         tools(weather, nothing).resources("wether", msgspec.Raw(b"{}"))
 
 

@@ -504,7 +504,7 @@ def yields() -> Iterator[int]:
         (unknown, "'unknown' cannot be a tool: name 'OrderedDict' is not defined where it was written"),
         (opaque, "'opaque' cannot be a tool: its parameters cannot be read from JSON"),
         (yields, "'yields' cannot be a tool: it yields"),
-        (lambda: 1, "'<lambda>' is not a name of a tool"),
+        (lambda: 1, "invalid name of a tool '<lambda>'"),
         (5, "a tool is made of a function, not of int"),
         (dict, "'dict' cannot be a tool: it has no signature"),
     ],

@@ -64,7 +64,7 @@ async def test_a_model_that_is_not_there(tmp_path: Path) -> None:
     ((is_error, said),) = results(events)
     assert is_error
     assert "no profile 'none'" in said
-    assert "(there are: blind, strong)" in said
+    assert "(known: blind, strong)" in said
 
 
 @pytest.mark.real

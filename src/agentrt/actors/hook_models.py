@@ -75,4 +75,4 @@ class HookModels:
                 return
             except EventRefused:
                 continue
-        raise ConfigurationError("nothing is left of the budget for an agent of a hook")
+        raise ConfigurationError("the budget has nothing left for the agent of a hook")

@@ -47,7 +47,7 @@ class InnerCalls:
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Made:
         """Append a call, wait for its result and return both. Raise `ToolError`."""
         if tool not in self.names:
-            raise ToolError(f"there is no tool {tool!r} to call here; there are: {', '.join(self.names) or 'none'}")
+            raise ToolError(f"unknown tool {tool!r}; tools to call here: {', '.join(self.names) or 'none'}")
         if sum(1 for _ in self._own(self._log.state)) >= MOST_CALLS:
             raise ToolError(f"{MOST_CALLS} calls were made, the most that one action makes")
         try:

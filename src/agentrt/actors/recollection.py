@@ -132,7 +132,7 @@ class Recollection:
         paths = [f"{root}/{name}" for name in MEMORY_FILES]
         path = next((path for path in paths if (found := files.status(path)) is not None and found.st_size), paths[0])
         if os.path.realpath(path) != os.path.join(os.path.realpath(root), os.path.relpath(path, root)):
-            raise ToolError(f"{path} is a link, or stands below one: have the file itself there")
+            raise ToolError(f"{path} is a symbolic link, or below one: put the file itself there")
         return path
 
 

@@ -156,7 +156,7 @@ def _shell(state: State) -> ToolDefinition | None:
 def _missing(state: State, name: str) -> str:
     skills = state.context.skills if state.context is not None else ()
     there = ", ".join(skill.name for skill in skills if skill.kind == "listed" and skill.model_may_invoke) or "none"
-    return f"there is no skill {name!r} that you can call; there are: {there}"
+    return f"unknown skill {name!r}; skills that you can call: {there}"
 
 
 def _activated(due: Activation, skill: Skill | None, told: str) -> SkillActivated:

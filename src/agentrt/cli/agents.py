@@ -54,7 +54,7 @@ def show(place: Place, name: str) -> None:
     told = place.resolved()
     known = {**BUILT_IN_AGENTS, **told.agent.agents}
     if name not in known:
-        raise click.UsageError(f"there is no agent {name!r} here; there are: {', '.join(known)}")
+        raise click.UsageError(f"unknown agent {name!r}; known here: {', '.join(known)}")
     agent, source = known[name], next((s for s in told.event.sources if (s.kind, s.name) == ("agent", name)), None)
     lines = {
         "file": source.path if source is not None else "",

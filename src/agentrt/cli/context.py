@@ -117,7 +117,7 @@ def agree_(place: Place, digest: str) -> None:
             await agree(storage.shelf, offer)
 
     anyio.run(agreed)
-    click.echo(f"agreed: the programs of {clean(offer.name)!r} run in conversations that begin from now on")
+    click.echo(f"agreed: new conversations run the programs of {clean(offer.name)!r}")
 
 
 @context.command(name="withdraw")
@@ -136,7 +136,7 @@ def withdraw_(place: Place, digest: str) -> None:
     found = anyio.run(withdrawn)
     if not found:
         raise click.UsageError(f"nothing with the digest {digest!r} was agreed to")
-    click.echo("withdrawn: it is asked about again")
+    click.echo("withdrawn: you will be asked again")
 
 
 def show_usage(used: ContextUsage, console: Console | None = None) -> None:

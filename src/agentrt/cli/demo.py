@@ -64,7 +64,7 @@ async def demo(
         ),
         soft_wrap=True,
     )
-    console.print(Text(f"project {project}", "dim"), soft_wrap=True)
+    console.print(Text(f"project {project} (a copy, which stays after the demo)", "dim"), soft_wrap=True)
     async with ScriptedProvider(script(project), pace=pace) as provider:
         agent = Agent(llm=provider.llm(), analyzer="rules", confirmation=ConfirmRisky())
         async with Runtime(store, tools=tools) as runtime:

@@ -142,7 +142,7 @@ async def _id_of(name: str | None, storage: Storage) -> str:
         raise ConversationMissing(name)
     if len(exact or found) > 1:
         some = ", ".join(sorted(found)[:3])
-        raise ConfigurationError(f"{len(found)} conversations have {name!r} in their ids, as {some}: give more of it")
+        raise ConfigurationError(f"{name!r} matches {len(found)} conversations, such as {some}: give more of the id")
     return (exact or found)[0]
 
 

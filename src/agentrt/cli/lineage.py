@@ -54,7 +54,9 @@ def delete(conversation: str, yes: bool, store: str | None) -> None:
     """Delete a CONVERSATION. What forks share with it stays on disk until the last fork is deleted."""
     found = find(conversation, store)
     if not yes and not sys.stdin.isatty():
-        raise click.UsageError(f"nobody can be asked whether to delete {found.id}: say so with --yes")
+        raise click.UsageError(
+            f"this is not a terminal, so you cannot be asked whether to delete {found.id}: confirm with --yes"
+        )
     if not yes:
         click.confirm(f"delete conversation {found.id}?", abort=True)
 

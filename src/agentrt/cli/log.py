@@ -70,7 +70,7 @@ def _told(verdict: Verdict) -> str:
         return f"{told}, 'agentrt log repair --force' cuts the log there"
     if verdict.torn:
         place = f"{verdict.path}:{verdict.events + 1}"
-        told = f"torn: {place}: {count(verdict.torn, 'byte')} from byte {verdict.length} on are no whole batch"
+        told = f"torn: {place}: {count(verdict.torn, 'byte')} from byte {verdict.length} on are not a complete batch"
         told += f"; before them {whole}; 'agentrt log repair' sets them aside"
     elif verdict.missing:
         told = f"incomplete: {whole}"

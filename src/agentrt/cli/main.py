@@ -135,7 +135,7 @@ def run(
     """
     task = _read() if task == "-" else task
     if not task.strip():
-        raise click.UsageError("the task is empty: say what there is to do")
+        raise click.UsageError("the task is empty: describe what to do")
     spec, place = agent_of(store=store, **agent), container_of(workspace, image, network) or workspace
     tools = own_tools(own)
 

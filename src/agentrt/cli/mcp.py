@@ -115,7 +115,7 @@ def test_(names: tuple[str, ...], servers: tuple[Served, ...], whose: Whose) -> 
     """Connect to the servers, or to each NAME, and show their tools. The exit code is 1 if one does not answer."""
     found = _named(servers)
     if unknown := [name for name in names if name not in found]:
-        raise click.UsageError(f"there is no server {unknown[0]!r}; there are: {', '.join(found)}")
+        raise click.UsageError(f"unknown server {unknown[0]!r}; known: {', '.join(found)}")
     wanted = {name: found[name] for name in names or [n for n, server in found.items() if not server.disabled]}
     console, failed = _console(), False
     for name, standing in anyio.run(_tried, wanted, whose).items():
@@ -204,7 +204,7 @@ def _one(servers: Sequence[Served], name: str) -> MCPServer:
     """Return a server with the values of its variables."""
     found = _named(servers)
     if name not in found:
-        raise click.UsageError(f"there is no server {name!r}; there are: {', '.join(found)}")
+        raise click.UsageError(f"unknown server {name!r}; known: {', '.join(found)}")
     return expanded(found[name], os.environ.get)
 
 

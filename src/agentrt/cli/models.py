@@ -45,7 +45,7 @@ def list_(words: Sequence[str]) -> None:
     """
     found = anyio.run(_found, " ".join(words))
     if not found:
-        raise click.ClickException("no known model has that in its name; one that is not known may work all the same")
+        raise click.ClickException("no known model matches; a model that is not listed may still work")
     table = Table(
         title="USD a million tokens: in, out",
         title_justify="right",

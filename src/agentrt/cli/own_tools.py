@@ -52,7 +52,7 @@ def _loaded(given: str) -> tuple[ToolType, ...]:
         if module not in points:
             there = ", ".join(sorted(points)) or "none"
             raise ConfigurationError(
-                f"--tools {given}: no package offers a tool of that name (there are: {there}); write MODULE:NAME for"
+                f"--tools {given}: no package offers a tool of that name (known: {there}); write MODULE:NAME for"
                 " one in a file, as 'tools:celsius' for celsius in tools.py"
             )
         return _of(given, _imported(points[module]))

@@ -44,13 +44,9 @@ def rule_from(verdict: Verdict, written: str, own: Sequence[ToolType] = (), *, s
     if not pattern or not _SAYS_SOMETHING.search(pattern):
         raise ValueError(f"{written!r} has no pattern: write one such as 'git push*' or 'terminal:git push*'")
     if not colon and (near := get_close_matches(written, names, n=1, cutoff=0.8)):
-        raise ValueError(
-            f"there is no tool {written!r}: did you mean {near[0]!r}? For a command write '{SHELL}:{written}'"
-        )
+        raise ValueError(f"unknown tool {written!r}: did you mean {near[0]!r}? For a command write '{SHELL}:{written}'")
     if not servers and not any(fnmatchcase(known, tool) for known in names):
-        raise ValueError(
-            f"there is no tool {tool!r} (there are {', '.join(names)}): for a command write 'terminal:{written}'"
-        )
+        raise ValueError(f"unknown tool {tool!r} (known: {', '.join(names)}): for a command write 'terminal:{written}'")
     return rule_for(verdict, tool, pattern, own)
 
 

@@ -87,7 +87,7 @@ def add(place: _Place, verdict: Verdict, tool: str, pattern: str) -> None:
     matches anything; in a rule that allows, it does not match the start of a second command.
     """
     if not tool.strip() or not pattern.strip():
-        raise click.UsageError("a rule needs a tool, and a pattern that is not empty: '*' is any")
+        raise click.UsageError("a rule needs a tool and a pattern: '*' matches anything")
     rule = rule_for(verdict, tool, pattern)
     if not any(fnmatchcase(known, tool) for known in BUILT_IN):
         click.echo(f"note: {clean(tool)!r} is not a built-in tool", err=True)
@@ -104,7 +104,7 @@ def remove(place: _Place, number: int) -> None:
     """
     held = place.rules()
     if number > len(held):
-        raise click.UsageError(f"there is no rule {number}: 'agentrt rules' lists them")
+        raise click.UsageError(f"no rule {number}: 'agentrt rules' lists the rules")
     _print(place.change(remove=[held[number - 1]]), "no rules are left")
 
 

@@ -86,7 +86,7 @@ def show(place: Place, name: str) -> None:
     skill = next((skill for skill in told.event.skills if skill.name == name), None)
     if skill is None:
         there = ", ".join(skill.name for skill in told.event.skills) or "none"
-        raise click.UsageError(f"there is no skill {name!r} here; there are: {there}")
+        raise click.UsageError(f"unknown skill {name!r}; known here: {there}")
     source = next(source for source in told.event.sources if source.path == skill.path and source.name == skill.name)
     lines = {
         "file": skill.path,
@@ -114,7 +114,7 @@ def new(place: Place, name: str, project: bool) -> None:
     except ConfigurationError as error:
         raise click.UsageError(str(error)) from error
     if path.exists():
-        raise click.UsageError(f"{path} is there already")
+        raise click.UsageError(f"{path} exists already")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_NEW.format(name=name))
     click.echo(str(path))
@@ -129,7 +129,7 @@ def check(path: Path) -> None:
         click.echo(f"{path}: {clean(problem)}", err=True)
     if skill is None or problems:
         sys.exit(1)
-    click.echo(f"{clean(skill.name)} is sound: {skill.kind}, {len(skill.body)} characters")
+    click.echo(f"{clean(skill.name)} is valid: {skill.kind}, {len(skill.body)} characters")
 
 
 @skills.command()
@@ -153,7 +153,7 @@ def install(place: Place, source: str, ref: str, inside: str, project: bool) -> 
         raise click.UsageError(f"{source} is not a skill: {problems[0]}")
     target = _root(place, project=project) / skill.name
     if target.exists():
-        raise click.UsageError(f"{target} is there already: 'agentrt skills remove {skill.name}' removes it")
+        raise click.UsageError(f"{target} exists already: 'agentrt skills remove {skill.name}' removes it")
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copytree(found, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
     click.echo(f"{clean(skill.name)}: {clean(skill.description)}\n{target}")

@@ -136,7 +136,7 @@ class RemoteEnd:
     async def do(self, control: AnyControl, by: str | None = None) -> Reply:
         """Let the server carry out a control; its effect is visible here when this returns."""
         if by is not None:
-            raise ConfigurationError("a server says itself on whose behalf a key speaks: leave `by` out")
+            raise ConfigurationError("leave `by` out: the server knows the owner of the key")
         known, named_control = self._here.cursor, named(control, self.state)
         if named_control is None:
             return known

@@ -40,7 +40,7 @@ def select(
         known = {key: facts(members(llm)[0]) for key, llm in router.llms.items()}
         key = _BUILT_IN[router.rule](known, has_images(messages), estimated_tokens(messages, tools))
     if key not in router.llms:
-        raise ConfigurationError(f"router rule {router.rule!r} chose {key!r}: there are {', '.join(router.llms)}")
+        raise ConfigurationError(f"router rule {router.rule!r} chose {key!r}: known are {', '.join(router.llms)}")
     return key
 
 
@@ -50,7 +50,7 @@ def check(llm: AnyLLM, rules: Mapping[str, Rule]) -> None:
         case RouterLLM(llms=llms, rule=rule):
             if rule not in rules and rule not in _BUILT_IN and rule != "random":
                 raise ConfigurationError(
-                    f"no router rule {rule!r}: there are {', '.join(sorted([*_BUILT_IN, 'random', *rules]))};"
+                    f"unknown router rule {rule!r}: known are {', '.join(sorted([*_BUILT_IN, 'random', *rules]))};"
                     " give your own with Runtime(routers={...})"
                 )
             for one in llms.values():

@@ -184,7 +184,7 @@ class LocalEnd:
             case SendMessage(content=content, id=name, busy=busy, run=run):
                 said = text(content) if isinstance(content, str) else tuple(content)
                 if not any(not isinstance(part, TextContent) or part.text.strip() for part in said):
-                    raise ConfigurationError("the message is empty: say what the agent is to do")
+                    raise ConfigurationError("the message is empty: describe what the agent should do")
                 message = MessageEvent(id=name or new_id(), source="user", by=by, content=said)
                 heard = message.id in group.feed.state.ledger.message_ids
                 attached = await group.attached(message)

@@ -30,7 +30,7 @@ def sound_agent(agent: Agent) -> Agent:
     try:
         sound = replaced(agent, {})
     except (TypeError, AttributeError, msgspec.ValidationError) as error:
-        raise ConfigurationError(f"there can be no such agent: {error}") from error
+        raise ConfigurationError(f"the agent is not valid: {error}") from error
     _sound[id(agent)] = agent, sound
     if len(_sound) > MOST_SOUND:
         del _sound[next(iter(_sound))]
@@ -81,6 +81,6 @@ def check_names(
     ):
         if missing := [name for name in given if name not in known]:
             there = ", ".join(sorted(known)) or "none"
-            raise ConfigurationError(f"no {kind} {missing[0]!r}: there are {there}; give more to Runtime(...)")
+            raise ConfigurationError(f"unknown {kind} {missing[0]!r}: known are {there}; give more to Runtime(...)")
     for other in agent.agents.values():
         check_names(other, analyzers=analyzers, hooks=hooks, critics=critics, condensers=condensers)

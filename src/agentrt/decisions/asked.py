@@ -100,11 +100,13 @@ def changed(agent: Agent, changes: Mapping[str, msgspec.Raw]) -> Agent:
     an invalid value.
     """
     if unknown := changes.keys() - (set(agent.__struct_fields__) - _FIXED):
-        raise ConfigurationError(f"cannot change {', '.join(sorted(unknown))} of an agent that is at work")
+        raise ConfigurationError(
+            f"cannot change {', '.join(sorted(unknown))} of an agent after the conversation has begun"
+        )
     try:
         return replaced(agent, changes)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(f"the agent cannot be changed so: {error}") from error
+        raise ConfigurationError(f"the agent cannot be changed like this: {error}") from error
 
 
 def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
@@ -128,7 +130,7 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
             return rejection(state, reason, ids)
         case GiveInput(request_id=request_id, verdict=verdict, content=content):
             if request_id not in {asked.id for asked in state.branch.inputs}:
-                raise ConfigurationError(f"nothing with the id {request_id!r} waits for an answer here")
+                raise ConfigurationError(f"no question {request_id!r} waits for an answer here")
             return (InputGiven(request_id=request_id, verdict=verdict, content=raw(content)),)
         case AddRule(rule=rule, scope=scope):
             return (RuleAdded(rule=rule, scope=scope),)
@@ -144,7 +146,7 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
             return (TagsChanged(tags=checked_tags(tags)),)
         case Agree(digest=digest):
             if digest not in {offer.digest for offer in state.unagreed}:
-                raise ConfigurationError(f"nothing with the digest {digest!r} waits for a person's word here")
+                raise ConfigurationError(f"nothing with the digest {digest!r} waits for consent here")
             return (ConsentGiven(digest=digest),)
         case Grant(amount=amount):
             if not 0 <= amount <= MOST_GRANTED:

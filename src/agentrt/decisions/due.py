@@ -233,7 +233,7 @@ def _delegation(state: State, p: Pending, name: str, attempt: int) -> Delegate |
     known = state.ledger.children.get(child)
     if wanted.resume and (known is None or not known.action_id):
         there = ", ".join(name for name, one in state.ledger.children.items() if one.action_id) or "none"
-        reason = f"There is no task {wanted.resume!r} to go on; there are: {there}"
+        reason = f"Unknown task {wanted.resume!r}; tasks to resume: {there}"
         return Refuse(f"refuse-{p.action.id}", p.action, reason)
     if known is not None and known.open and known.action_id != p.action.id:
         if known.background:

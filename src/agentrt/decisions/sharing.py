@@ -105,10 +105,10 @@ def share_of(state: State, child: Child) -> Agent:
     agents = {**BUILT_IN_AGENTS, **agent.agents}
     if child.agent and child.agent not in agents and child.action_id:
         there = ", ".join(agents)
-        raise ConfigurationError(f"there is no agent {child.agent!r} to delegate to; there are: {there}")
+        raise ConfigurationError(f"unknown agent {child.agent!r}; agents to delegate to: {there}")
     depth = state.created.depth + 1 if state.created is not None else 1
     if depth > agent.limits.max_depth:
-        raise ConfigurationError(f"{agent.limits.max_depth} conversations stand one below the other, the limit")
+        raise ConfigurationError(f"the limit is {agent.limits.max_depth} levels of delegation")
     chosen, given = chosen_of(agent, child), child.grant
     limits = replace(
         chosen.limits,

@@ -36,7 +36,7 @@ def plain(data: bytes) -> Texts:
     text = text_of(data)
     if "\0" in text[:8192]:
         raise Unreadable(
-            "is of no kind that can be read: those are PDF, docx, pptx, xlsx, xls, ods, odt, odp, EPUB, HTML, CSV,"
+            "cannot be read: supported are PDF, docx, pptx, xlsx, xls, ods, odt, odp, EPUB, HTML, CSV,"
             " notebooks, LaTeX, e-mail, zip, images and texts"
         )
     return Texts("text", "section", sections(text))

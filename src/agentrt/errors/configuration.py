@@ -57,7 +57,7 @@ class ProfileMissing(ConfigurationError):
         self.name, self.known = name, known
         super().__init__(
             f"no profile {name!r}: 'agentrt profile save {name} --model ...' makes it"
-            f" (there are: {', '.join(known) or 'none'})"
+            f" (known: {', '.join(known) or 'none'})"
         )
 
 

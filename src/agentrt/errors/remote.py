@@ -38,7 +38,7 @@ class ServerUnreachable(RemoteError):
 
     def __init__(self, url: str, why: str) -> None:
         self.url, self.why = url, why
-        super().__init__(f"{url} cannot be reached: {why}; see that the server runs and the network leads there")
+        super().__init__(f"{url} cannot be reached: {why}; check that the server runs and can be reached from here")
 
 
 class OutcomeUnknown(RemoteError):
@@ -46,4 +46,6 @@ class OutcomeUnknown(RemoteError):
 
     def __init__(self, what: str) -> None:
         self.what = what
-        super().__init__(f"the connection was cut before {what!r} was answered: look whether it was done, then go on")
+        super().__init__(
+            f"the connection was cut before {what!r} was answered: check whether it was done, then continue"
+        )

@@ -18,5 +18,5 @@ class ServerMissing(AgentrtError):
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         self.name, self.known = name, known
-        there = f"there are: {', '.join(known)}" if known else "it has none"
-        super().__init__(f"no MCP server {name!r}: {there}")
+        there = f"known: {', '.join(known)}" if known else "this conversation has none"
+        super().__init__(f"unknown MCP server {name!r}; {there}")

@@ -129,7 +129,7 @@ async def _ask(hook: Hook, given: HookInput, asked: Asked) -> HookResult:
 
 async def _call(hook: Hook, given: HookInput, function: HookFunction | None) -> HookResult:
     if function is None:
-        return HookResult(error=f"there is no such function: pass it as Runtime(hooks={{{hook.function!r}: ...}})")
+        return HookResult(error=f"unknown function: pass it as Runtime(hooks={{{hook.function!r}: ...}})")
     result: object = None
     try:
         with guarded, anyio.move_on_after(hook.timeout) as time_limit:

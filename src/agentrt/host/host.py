@@ -250,7 +250,9 @@ class Host:
             while self._users:
                 await self.news()
         elif self._users or not await _may_rest(group):
-            raise ConfigurationError(f"conversation {self.name!r} is at work: open it as it is, or when it rests")
+            raise ConfigurationError(
+                f"conversation {self.name!r} is running: open it without tools or secrets, or when it is idle"
+            )
         await self._end()
 
     @asynccontextmanager

@@ -60,7 +60,7 @@ class ProfileStore:
     def save(self, name: str, llm: AnyLLM) -> None:
         """Create or replace a profile. Raises `ConfigurationError` for a spec that contains a key."""
         if not _NAME.fullmatch(name):
-            raise ConfigurationError(f"{name!r} is not a name for a profile: use letters, digits, '.', '_' and '-'")
+            raise ConfigurationError(f"invalid name of a profile {name!r}: use letters, digits, '.', '_' and '-'")
         for member in members(llm):
             _refuse_keys(member)
         self._change(lambda profiles: profiles | {name: llm})
@@ -134,7 +134,7 @@ class LLMRegistry:
         """Return the model with a usage_id. Raises `ConfigurationError`."""
         if usage_id not in self._llms:
             known = ", ".join(self.usage_ids()) or "none"
-            raise ConfigurationError(f"no model has the usage_id {usage_id!r}: add it (there are: {known})")
+            raise ConfigurationError(f"no model has the usage_id {usage_id!r}: add it (known: {known})")
         return self._llms[usage_id]
 
     def usage_ids(self) -> tuple[str, ...]:

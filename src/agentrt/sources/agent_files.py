@@ -83,7 +83,7 @@ def agent_of(
     header, body, misspelt = read(text, _Header)
     name = header.name.strip() or path.stem
     if not _NAME.fullmatch(name):
-        raise ConfigurationError(f"{name!r} is not a name for an agent: use letters, digits, '.', '_' and '-'")
+        raise ConfigurationError(f"invalid name of an agent {name!r}: use letters, digits, '.', '_' and '-'")
     mode = header.permission_mode.strip().lower().replace("-", "_")
     if mode and mode not in PERMISSIONS:
         raise ConfigurationError(f"permission_mode is one of {', '.join(PERMISSIONS)}, not {mode!r}")
@@ -92,7 +92,7 @@ def agent_of(
     steps = header.limits.max_steps if header.max_iteration_per_run is None else header.max_iteration_per_run
     cost = header.limits.max_cost if header.max_budget_per_run is None else header.max_budget_per_run
     if (steps is not None and steps < 1) or (cost is not None and not 0 <= cost < float("inf")):
-        raise ConfigurationError("the limits of an agent are a number of steps from 1 on, and USD from 0 on")
+        raise ConfigurationError("an agent's limits: steps must be 1 or more, USD 0 or more")
     agent = AgentFile(
         name=name,
         description=" ".join(header.description.split())[:2000],

@@ -97,7 +97,7 @@ async def _in_marketplace(name: str, market: PluginSource, cache: Path, base: Pa
         if entry.name == name:
             return _listed(entry, home)
     there = ", ".join(sorted(entry.name for entry in listed)) or "none"
-    raise ConfigurationError(f"the marketplace {market.source} has no plugin {name!r}; there are: {there}")
+    raise ConfigurationError(f"the marketplace {market.source} has no plugin {name!r}; it has: {there}")
 
 
 def _listed(entry: _Entry, home: Path) -> PluginSource:

@@ -72,11 +72,11 @@ class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
         if len(kinds) != 1:
             raise ConfigurationError("a Hook has either a command or a function, a prompt or an agent")
         if not kinds[0].strip():
-            raise ConfigurationError("a Hook's command or function is empty: say what it runs")
+            raise ConfigurationError("a Hook's command or function is empty: give one")
         if self.max_steps < 1:
-            raise ConfigurationError(f"a Hook's max_steps is a number from 1 on, not {self.max_steps}")
+            raise ConfigurationError(f"a Hook's max_steps must be 1 or more, not {self.max_steps}")
         if not 0 < self.timeout < math.inf:
-            raise ConfigurationError(f"a Hook's timeout is in seconds and above 0, not {self.timeout}")
+            raise ConfigurationError(f"a Hook's timeout must be more than 0 seconds, not {self.timeout}")
         try:
             _pattern(self.matcher)
         except (re.error, OverflowError, RecursionError) as error:
@@ -152,7 +152,7 @@ def hooks_from_json(data: object) -> tuple[Hook, ...]:
 def _event(name: str) -> HookEvent:
     event = _EVENTS.get(name.replace("_", "").lower())
     if event is None:
-        raise ValueError(f"no hooks run at {name!r}: there are {', '.join(HookEvent)}")
+        raise ValueError(f"no hooks run at {name!r}: hooks run at {', '.join(HookEvent)}")
     return event
 
 
@@ -165,7 +165,7 @@ def _hook(event: HookEvent, matcher: str, given: dict[str, Any]) -> Hook:
         )
     read = msgspec.convert(given, _Entry)
     if read.background:
-        raise ValueError(f"hook {read.command!r} is async, but every hook is waited for: take 'async' away")
+        raise ValueError(f"hook {read.command!r} is async, but hooks always run synchronously: remove 'async'")
     return Hook(
         event=event,
         matcher=matcher or "*",

@@ -137,7 +137,7 @@ def as_servers(given: Any) -> Any:
         for name in inner:
             if not isinstance(name, str) or not _NAME.fullmatch(name):
                 raise ConfigurationError(
-                    f"an MCP server cannot be called {name!r}: give it letters, digits, '_', '-' and '.'"
+                    f"invalid name of an MCP server {name!r}: use letters, digits, '_', '-' and '.'"
                 )
     return inner
 
@@ -160,7 +160,7 @@ def expanded(server: MCPServer, value_of: Callable[[str], str | None]) -> MCPSer
     if missing:
         raise ConfigurationError(f"it needs {', '.join(dict.fromkeys(missing))}: set them, or give them as secrets")
     if problem is not None:  # its message contains a value
-        raise ConfigurationError(f"with the values of {', '.join(server.variables)} it is not a server") from None
+        raise ConfigurationError(f"the values of {', '.join(server.variables)} do not make a valid server") from None
     _check_address(made)
     return made
 

@@ -122,4 +122,4 @@ class Limits(Given, frozen=True, omit_defaults=True):
         for name in self.__struct_fields__:
             least, value = int(name == "tool_concurrency"), getattr(self, name)
             if value is not None and not least <= value < math.inf:
-                raise ConfigurationError(f"{name} is a number from {least} on, not {value}")
+                raise ConfigurationError(f"{name} must be {least} or more, not {value}")

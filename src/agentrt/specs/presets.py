@@ -78,5 +78,5 @@ def preset_of(name: str | None, llm: AnyLLM) -> Preset:
     """Return the preset with a name; for None, the preset for the model. Raises `ConfigurationError`."""
     chosen = preset_for(llm) if name is None else name
     if chosen not in PRESETS:
-        raise ConfigurationError(f"there is no preset {chosen!r}: there are {', '.join(PRESETS)}")
+        raise ConfigurationError(f"unknown preset {chosen!r}: choose one of {', '.join(PRESETS)}")
     return PRESETS[chosen]

@@ -31,7 +31,7 @@ class StuckDetection(Given, frozen=True, omit_defaults=True):
         Given.__post_init__(self)
         for name in ("action_observation", "action_error", "monologue", "alternating"):
             if getattr(self, name) < 0:
-                raise ConfigurationError(f"{name} is how often, or 0 for never, not {getattr(self, name)}")
+                raise ConfigurationError(f"{name} must be a count, 0 for never, not {getattr(self, name)}")
 
 
 class Critic(Given, frozen=True, omit_defaults=True):

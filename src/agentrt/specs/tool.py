@@ -81,10 +81,10 @@ class ClientTool(Given, frozen=True, omit_defaults=True):
         Given.__post_init__(self)
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(
-                f"ClientTool(name={self.name!r}): a model calls it so: give it letters, digits, '_' and '-', 64 at most"
+                f"ClientTool(name={self.name!r}): invalid name: use letters, digits, '_' and '-', at most 64 characters"
             )
         if self.name in ALWAYS:
-            raise ConfigurationError(f"ClientTool(name={self.name!r}): every agent has such a tool: take another name")
+            raise ConfigurationError(f"ClientTool(name={self.name!r}): the name is reserved: every agent has this tool")
         if self.schema.get("type") != "object":
             raise ConfigurationError('ClientTool(schema=...): expected that of an object, {"type": "object", ...}')
         if self.deadline is not None and self.deadline <= 0:

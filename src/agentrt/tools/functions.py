@@ -61,7 +61,8 @@ def tool(
         called = name or str(getattr(function, "__name__", type(function).__name__))
         if not _NAME.fullmatch(called):
             raise ConfigurationError(
-                f"{called!r} is not a name of a tool: use letters, digits, '_' and '-', 64 at most, in tool(name=...)"
+                f"invalid name of a tool {called!r}: use letters, digits, '_' and '-', at most 64 characters, in"
+                " tool(name=...)"
             )
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise ConfigurationError(

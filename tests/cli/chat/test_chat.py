@@ -91,7 +91,7 @@ async def test_help_lines_pastes_history_and_ctrl_c(tmp_path: Path) -> None:
         await chat.until("Ctrl-C again leaves")
         await chat.until(lambda: "Ctrl-C again" not in chat.screen)
         chat.send("/nothing")
-        await chat.until("there is no command /nothing")
+        await chat.until("unknown command /nothing")
         chat.type(CTRL_D)
         assert await chat.exit_code() == 0
         assert "To go on" not in chat.screen

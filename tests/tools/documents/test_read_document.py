@@ -81,7 +81,7 @@ async def test_secrets_are_masked(tmp_path: Path) -> None:
         ("", "the path is empty"),
         (".", "is a directory"),
         ("bad.docx", r"bad\.docx is damaged or cut off"),
-        ("elf", r"elf is of no kind that can be read: those are PDF"),
+        ("elf", r"elf cannot be read: supported are PDF"),
     ],
 )
 async def test_what_cannot_be_read_is_told(tmp_path: Path, path: str, says: str) -> None:

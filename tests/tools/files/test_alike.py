@@ -106,7 +106,7 @@ def test_a_replacement_that_is_further_out_than_the_text_is_not_guessed_at() -> 
 def test_the_words_say_what_differs_or_where_to_look() -> None:
     assert "around it" in replace_once("x = 1;", " x = 1 ", "x = 2", "/f").note
     assert replace_once("x = 1", "x = 1", "x = 2", "/f").note == ""
-    with pytest.raises(ToolError, match="are the same, and /f is so already"):
+    with pytest.raises(ToolError, match="are the same, and /f has that text already"):
         replace_once("x = 1\n", " x = 1", "x = 1", "/f")
     with pytest.raises(ToolError, match=r"its first line is at 2, 4"):
         replace_once("a\n  b\nc\nb\n", "b\nx\n", "y", "/f")

@@ -237,7 +237,7 @@ async def test_its_code_calls_the_other_tools(tmp_path: Path) -> None:
         code = "import asyncio\nprint(*await asyncio.gather(*(tools.think(thought=str(n)) for n in range(20))))"
         assert await run(code) == " ".join(["Noted."] * 20)
         assert (await run.details())["calls"] == 20
-        assert "there is no tool 'ipython' to call here; there are: terminal, think" in await run(
+        assert "unknown tool 'ipython'; tools to call here: terminal, think" in await run(
             "await tools.ipython(code='1')"
         )
         late = "import asyncio\ntask = asyncio.ensure_future(tools.terminal(command='sleep 0.3; echo late'))"

@@ -89,7 +89,7 @@ async def test_there_are_not_too_many(person: Person) -> None:
     for number in range(SESSIONS - 1):
         await person("true", session=f"s{number}")
     await person("true")
-    with pytest.raises(ToolError, match="there are 8 sessions, the most: main, s0"):
+    with pytest.raises(ToolError, match="the limit is 8 sessions: main, s0"):
         await person("true", session="more")
     await person("exit", session="s3")
     await person("true", session="more")

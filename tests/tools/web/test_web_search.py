@@ -146,7 +146,7 @@ async def test_without_a_key_the_variables_are_named(tmp_path: Path) -> None:
         await found(WebSearch({}, {}), FakeContext(tmp_path))
     with pytest.raises(ToolError, match="set BRAVE_API_KEY, as a secret"):
         await found(WebSearch({"provider": "Brave"}, {"TAVILY_API_KEY": KEY}), FakeContext(tmp_path))
-    with pytest.raises(ToolError, match="no provider 'bing': there are tavily, brave, searxng"):
+    with pytest.raises(ToolError, match="unknown provider 'bing': known are tavily, brave, searxng"):
         await found(WebSearch({"provider": "bing"}, {}), FakeContext(tmp_path))
     with pytest.raises(ToolError, match="TAVILY_API_KEY has characters") as failed:
         await found(WebSearch({}, {"TAVILY_API_KEY": f"{KEY}\nX: y"}), FakeContext(tmp_path))

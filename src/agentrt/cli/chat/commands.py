@@ -95,7 +95,7 @@ def meant(text: str, skills: Collection[str] = ()) -> Meant:
     if command is None:
         if name in skills:
             return Message(text)
-        return Mistyped(f"there is no command /{name}: /help shows those that there are")
+        return Mistyped(f"unknown command /{name}: /help lists the commands")
     if not command.argument and argument:
         return Mistyped(f"/{command.name} takes nothing after it")
     if command.argument and not command.argument.startswith("[") and not argument:

@@ -123,7 +123,7 @@ class Doing:
 
     async def _compact(self, argument: str) -> None:
         await self._conversation.condense()
-        self._say("before the next model call a summary takes the place of what was said long ago")
+        self._say("older messages are summarized before the next model call")
 
     async def _show_plan(self, argument: str) -> None:
         tasks = self._plan()
@@ -131,34 +131,34 @@ class Doing:
             notes = f"  {task.notes}" if task.notes else ""
             self._say(f"{MARKS.get(task.status, '○')} {task.title}{notes}", "" if task.status != "done" else "dim")
         if not tasks:
-            self._say("there is no plan yet")
+            self._say("no plan yet")
 
     async def _diff(self, argument: str) -> None:
         found = await self._conversation.workspace.file_diff(1, self._conversation.state.seq, argument)
         for line in colored(found.diff):
             self._console.print(line, soft_wrap=True)
         if not found.diff:
-            self._say("nothing has changed, as far as files were kept")
+            self._say("no changed files are on record")
 
     async def _undo(self, argument: str) -> Next:
         number = _number(argument or "1")
         state = self._conversation.state
         said = [seen for seen in (*state.branch.view, *state.branch.queued) if seen.user]
         if not 0 < number <= len(said):
-            raise ConfigurationError(f"you have sent {count(len(said), 'message')} here: there is nothing to take back")
+            raise ConfigurationError(f"nothing to undo: you have sent {count(len(said), 'message')} here")
         place = said[-number].seq
         (event,) = await self._conversation.page(place - 1, 1)
         try:
             await self._conversation.rewind(place - 1, files=True)
         except WorkspaceError as error:
             await self._conversation.rewind(place - 1)
-            self._say(f"! the files stay as they are: {error}", "yellow")
+            self._say(f"! the files were not restored: {error}", "yellow")
         self._say(f"↩ {count(number, 'message')} taken back")
         return Given(plain(event.content[:1]))  # type: ignore[attr-defined]
 
     async def _fork(self, argument: str) -> Next:
         fork = await self._conversation.fork(title=argument)
-        self._say("from here on in a fork: the conversation before it stays as it is")
+        self._say("this is a fork now; the original conversation is unchanged")
         return Beside(fork)
 
     async def _ask(self, argument: str) -> None:
@@ -171,7 +171,7 @@ class Doing:
         if argument:
             await self._conversation.set_goal("" if argument == "off" else argument)
         elif goal is None:
-            self._say("there is no goal")
+            self._say("no goal is set")
         else:
             self._say(f"◎ {goal.set.objective}: {self._conversation.state.goal_status}")
 
@@ -187,7 +187,7 @@ class Doing:
         if argument:
             await self._conversation.set_confirmation_policy(POLICIES[argument])
         policy = self._conversation.state.spec.confirmation
-        self._say(f"asked about: {next((name for name, one in POLICIES.items() if one == policy), policy)}")
+        self._say(f"approval: {next((name for name, one in POLICIES.items() if one == policy), policy)}")
 
     async def _rules(self, argument: str) -> None:
         verdict, _, written = argument.partition(" ")
@@ -196,7 +196,7 @@ class Doing:
             rules = state.ledger.added
             number = _number(written)
             if not 0 < number <= len(rules):
-                raise ConfigurationError(f"there is no rule {written!r}: /rules lists them")
+                raise ConfigurationError(f"no rule {written!r}: /rules lists the rules")
             await self._conversation.remove_rule(rules[number - 1].rule)
         elif argument:
             try:
@@ -210,7 +210,7 @@ class Doing:
             for place, added in enumerate(state.ledger.added, 1):
                 self._say(f"{place}  {rule_words(added.rule)}", "")
             if not (state.spec.rules or state.ledger.added):
-                self._say("there are no rules: what is risky is asked about")
+                self._say("no rules: risky actions need approval")
 
     async def _grant(self, argument: str) -> None:
         try:
@@ -229,7 +229,7 @@ class Doing:
             if one.problem:
                 self._say(f"  {one.problem}", "yellow")
         if not items:
-            self._say("there are no MCP servers: agentrt chat --mcp FILE brings some")
+            self._say("no MCP servers: start agentrt chat with --mcp FILE to add some")
 
     async def _pause(self, argument: str) -> None:
         await self._conversation.pause()

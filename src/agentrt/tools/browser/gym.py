@@ -106,7 +106,7 @@ def parsed(code: str) -> tuple[GymCall, ...]:
     if not statements:
         raise ToolError(f"there is no call. {_HOW}")
     if len(statements) > MOST_CALLS:
-        raise ToolError(f"there are {len(statements)} calls: {MOST_CALLS} are the most of one program")
+        raise ToolError(f"{len(statements)} calls: a program may have {MOST_CALLS} at most")
     return tuple(map(_call, statements))
 
 

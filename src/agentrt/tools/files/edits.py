@@ -69,7 +69,7 @@ def _replaced_alike(text: str, old: str, new: str, path: str, named: tuple[str, 
         )
     if text[found.start : found.end] == found.new:
         same = f"{named[0]} and {named[1]} are the same"
-        raise ToolError(f"but for white space {found.how}, {same}, and {path} is so already")
+        raise ToolError(f"but for white space {found.how}, {same}, and {path} has that text already")
     line = text.count("\n", 0, found.start) + 1
     note = f" {named[0]} differs from the file in white space {found.how}: it was taken as what is meant."
     return Replaced(text[: found.start] + found.new + text[found.end :], line, note)

@@ -37,7 +37,7 @@ def place(path: str, context: ToolContext) -> str:
     if not path:
         raise ToolError("the path is empty")
     if "\0" in path:
-        raise ToolError("the path has a NUL character: no file has")
+        raise ToolError("a path cannot have a NUL character")
     return normpath(os.path.join(context.workspace.path, path))
 
 

@@ -55,7 +55,7 @@ class Cell:
         if asked.what == "parse":
             return Answer(await parsed(asked.name, asked.arguments, self._context))
         if asked.what != "call":
-            raise ToolError(f"nothing is known of {asked.what!r}: a call or a document is asked for")
+            raise ToolError(f"unknown request {asked.what!r}")
         self.calls += 1
         with self._not_counted():
             made = await self._context.calls.call(asked.name, asked.arguments)

@@ -172,7 +172,7 @@ def query_of(context: ToolContext, path: str) -> Query:
     Raises `ToolError`.
     """
     if "\0" in path:
-        raise ToolError("path has a NUL character: no file has")
+        raise ToolError("a path cannot have a NUL character")
     wanted = os.path.join(context.workspace.path, path or ".")
     if context.files.status(wanted) is None:
         raise ToolError(f"{wanted} does not exist")

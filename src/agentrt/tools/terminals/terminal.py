@@ -160,7 +160,7 @@ class Terminal:
         self._sessions = {each: one for each, one in self._sessions.items() if one.alive or each in kept}
         if len(self._sessions) >= SESSIONS:
             there = ", ".join(sorted(self._sessions))
-            raise ToolError(f"there are {SESSIONS} sessions, the most: {there}. Use one of them, or end one with exit")
+            raise ToolError(f"the limit is {SESSIONS} sessions: {there}. Use one of them, or end one with exit")
         if self._place is None:
             self._place = place_of(context.workspace, context.start_soon, context.masked, context.conversation)
         self._sessions[name] = Session(

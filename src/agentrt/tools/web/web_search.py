@@ -119,7 +119,7 @@ class WebSearch:
         named = words(self._params, "provider").lower()
         url = words(self._params, "url") if named else ""  # no other engine's key may go to this address
         if named and named not in APIS:
-            raise ToolError(f"there is no provider {named!r}: there are {', '.join(APIS)}. Have the user correct it")
+            raise ToolError(f"unknown provider {named!r}: known are {', '.join(APIS)}. Have the user correct it")
         apis = [APIS[named]] if named else list(APIS.values())
         variables = " ".join(f"${api.variable}" for api in apis)
         values = {**_of(self._environment, apis), **await context.secrets(variables)}
