@@ -181,7 +181,7 @@ def _placed(text: str, span: tuple[int, int], given: tuple[str, str], new: str, 
     their cores.
 
     Newlines after the core are added or removed by as many as `new` has more or less than `old`, as far as the file has
-    them.
+    them. If the file has fewer than `old`, one stays behind what remains of the line: it is not joined with the next.
     """
     (old, core), (start, end) = given, span
     before, after = old[: old.index(core)], old[old.index(core) + len(core) :]
@@ -192,5 +192,7 @@ def _placed(text: str, span: tuple[int, int], given: tuple[str, str], new: str, 
         wanted, given_lines = new.count("\n", len(kept)), after.count("\n")
         while there < given_lines and (line := _REST.match(text, end)) is not None:
             end, there = line.end(), there + 1
-        new = kept + "\n" * max(wanted - (given_lines - there), min(wanted, there, 1))
+        remains = kept or text[text.rfind("\n", 0, start) + 1 : start].strip()
+        least = min(there, 1 if remains and there < given_lines else wanted, 1)
+        new = kept + "\n" * max(wanted - (given_lines - there), least)
     return Alike(start, end, new, how)
