@@ -97,6 +97,8 @@ class ToolType:
     recalls: bool = False
     looks: bool = False
     parts: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)
+    also: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Other names of arguments, which models know from elsewhere, with the names here."""
 
     def __post_init__(self) -> None:
         """Convert and check the fields. Raises `ConfigurationError` for an invalid tool."""
@@ -129,7 +131,14 @@ class ToolType:
 
     def read(self, arguments: msgspec.Raw) -> Any:
         """Return the arguments as this tool's action. Raises `msgspec.ValidationError`."""
-        return self.reader(arguments)
+        try:
+            return self.reader(arguments)
+        except msgspec.ValidationError:
+            given = msgspec.json.decode(arguments)
+            if not (isinstance(given, dict) and self.also.keys() & given.keys()):
+                raise
+            meant = {self.also.get(name, name): value for name, value in given.items()}
+            return self.reader(msgspec.Raw(msgspec.json.encode(meant)))
 
 
 @dataclass(frozen=True)

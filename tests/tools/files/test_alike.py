@@ -52,7 +52,8 @@ def edited(text: str, old: str, new: str) -> str | None:
         ("a = 1\n\n\n", "a = 2", "a = 1  \n", "a = 2\n"),
         ("= 1\n\n", "", "= 1  \n", "\n"),
     ],
-    ids=["line-ends", "around", "spaces", "newlines", "newlines-before", "further-in", "further-out", "tabs", "gone", "more-newlines", "half-a-line"],
+    ids=["line-ends", "around", "spaces", "newlines", "newlines-before", "further-in", "further-out", "tabs", "gone",
+         "more-newlines", "half-a-line"],
 )  # fmt: skip
 def test_one_place_is_meant(old: str, new: str, before: str | None, after: str | None) -> None:
     expected = None if before is None or after is None else CODE.replace(before, after)

@@ -323,3 +323,11 @@ async def test_what_was_deleted_comes_back_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="the disk is full"):
         commit(plan(parsed(patch), files, str(tmp_path)), Failing(files, 2))
     assert stat.S_IMODE((tmp_path / "run.sh").stat().st_mode) == 0o750
+
+
+@pytest.mark.pure
+def test_the_argument_may_have_the_name_that_models_know() -> None:
+    patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch"
+    assert apply_patch.read(msgspec.Raw(msgspec.json.encode({"input": patch}))) == ApplyPatchAction(patch)
+    with pytest.raises(msgspec.ValidationError):
+        apply_patch.read(msgspec.Raw(msgspec.json.encode({"text": patch})))

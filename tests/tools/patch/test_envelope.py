@@ -103,5 +103,11 @@ def test_what_models_put_around_it() -> None:
     plain = "*** Begin Patch\n*** Update File: a\n@@ def f():\n x\n\n-y\n*** End of File\n*** End Patch"
     lines: tuple[tuple[Kind, str], ...] = ((" ", "x"), (" ", ""), ("-", "y"))
     expected = [Update("a", (Hunk(lines, ("def f():",), at_end=True),))]
-    for patch in (plain, f"\n{plain}\n\n", f"apply_patch <<'EOF'\n{plain}\nEOF\n", plain.replace("\n", "\r\n")):
+    for patch in (
+        plain,
+        f"\n{plain}\n\n",
+        f"apply_patch <<'EOF'\n{plain}\nEOF\n",
+        plain.replace("\n", "\r\n"),
+        plain.replace("*** U", "  *** U"),
+    ):
         assert without_numbers(parsed(patch)) == expected

@@ -75,12 +75,13 @@ class ApplyPatch:
 
     async def __call__(self, action: ApplyPatchAction, context: ToolContext) -> ApplyPatchObservation:
         """Apply a patch. Raises `ToolError` if any part of it cannot be applied; then nothing is changed."""
-        return await anyio.to_thread.run_sync(_apply, action.patch, context)
+        return await anyio.to_thread.run_sync(applied, action.patch, context)
 
     async def aclose(self) -> None: ...
 
 
-def _apply(patch: str, context: ToolContext) -> ApplyPatchObservation:
+def applied(patch: str, context: ToolContext) -> ApplyPatchObservation:
+    """Apply a patch. Raises `ToolError` if any part of it cannot be applied; then nothing is changed. For a thread."""
     try:
         planned = plan(parsed(patch), context.files, context.workspace.path, check_cancelled)
         commit(planned, context.files)
@@ -227,11 +228,11 @@ def absolute(path: str, root: str) -> str:
     return normpath(os.path.join(root, path))
 
 
-def _paths(action: ApplyPatchAction, workspace: Workspace) -> dict[str, str | None]:
+def files_of(patch: str, workspace: Workspace) -> dict[str, str | None]:
     """Return the files that a patch names, each with its whole new text if that is known; none for an invalid patch."""
     found: dict[str, str | None] = {}
     try:
-        operations = parsed(action.patch)
+        operations = parsed(patch)
     except ToolError:
         return found
     for operation in operations:
@@ -242,11 +243,16 @@ def _paths(action: ApplyPatchAction, workspace: Workspace) -> dict[str, str | No
 
 
 def _touches(action: ApplyPatchAction, workspace: Workspace) -> tuple[str, ...]:
-    return tuple(file_key(path, workspace) for path in _paths(action, workspace))
+    return tuple(file_key(path, workspace) for path in files_of(action.patch, workspace))
 
 
 def _effects(action: ApplyPatchAction, workspace: Workspace) -> Effects:
-    return Effects(writes=tuple(FileText(path, new) for path, new in _paths(action, workspace).items()))
+    return effects_of(action.patch, workspace)
+
+
+def effects_of(patch: str, workspace: Workspace) -> Effects:
+    """Return what a patch writes."""
+    return Effects(writes=tuple(FileText(path, new) for path, new in files_of(patch, workspace).items()))
 
 
 apply_patch = ToolType(
@@ -265,4 +271,5 @@ apply_patch = ToolType(
     resources=_touches,
     effects=_effects,
     aliases=("patch", "applypatch", "apply_diff"),
+    also={"input": "patch"},
 )

@@ -104,7 +104,7 @@ def parsed(patch: str) -> tuple[Operation, ...]:
     lines, found = _Lines(patch), list[Operation]()
     while (line := lines.peek()) is not None:
         number = lines.number
-        operation = _OPERATION.fullmatch(line.rstrip())
+        operation = _OPERATION.fullmatch(line.strip())
         if operation is None:
             if not line.strip():
                 lines.next()
@@ -137,7 +137,7 @@ def _added(path: str, lines: _Lines) -> Add:
 
 def _updated(path: str, lines: _Lines) -> Update:
     move_to = None
-    if (line := lines.peek()) is not None and (moved := _MOVE.fullmatch(line.rstrip())) is not None:
+    if (line := lines.peek()) is not None and (moved := _MOVE.fullmatch(line.strip())) is not None:
         move_to = moved[1].strip()
         if not move_to or "\0" in move_to:
             raise _wrong(lines.number, line, "there is no path")

@@ -7,6 +7,7 @@ import time
 from typing import Annotated
 
 import anyio
+import anyio.to_thread
 import msgspec
 from msgspec import Meta
 
@@ -21,6 +22,7 @@ from ...specs.quota import PROCESSES
 from ..definition import Params, ToolType
 from ..shortened import shortened
 from ..workplace import MADE_AGAIN
+from .patching import typed_patch
 from .screen import COLUMNS
 from .session import Given, Session, Status
 
@@ -112,6 +114,8 @@ class Terminal:
         """Run, poll or feed a command. Raises `ToolError` for a call that does not fit, such as a second command."""
         begun, name = time.monotonic(), action.session or MAIN
         session = self._session(name, context)
+        if not action.is_input and (patch := typed_patch(action.command)) is not None:
+            return await _patched(patch, session, name, context)
         self._called.add(name)
         try:
             if action.reset:
@@ -175,6 +179,28 @@ class Terminal:
             if found >= most:
                 break
         return found
+
+
+async def _patched(patch: str, session: Session, name: str, context: ToolContext) -> TerminalObservation:
+    """Apply a patch that was typed as a command. Raises `ToolError` if it cannot be applied."""
+    from ..patch.apply_patch import applied  # needed by few
+
+    begun, root = time.monotonic(), context.workspace.path
+    directory = session.shell.directory if session.alive else root
+    if directory != root:
+        raise ToolError(
+            f"apply_patch is no program: here it takes paths from the workspace, and the shell is in {directory}. Go"
+            f" back with 'cd {root}' first, or call the tool apply_patch if you have it"
+        )
+    done = await anyio.to_thread.run_sync(applied, patch, context)
+    return TerminalObservation(
+        content=done.content,
+        exit_code=0,
+        working_dir=directory,
+        status="completed",
+        seconds=time.monotonic() - begun,
+        session=name,
+    )
 
 
 async def _observation(
@@ -248,6 +274,10 @@ def _touches(action: TerminalAction, workspace: Workspace) -> tuple[str, ...]:
 
 
 def _runs(action: TerminalAction, workspace: Workspace) -> Effects:
+    if not action.is_input and (patch := typed_patch(action.command)) is not None:
+        from ..patch.apply_patch import effects_of  # needed by few
+
+        return effects_of(patch, workspace)
     return Effects(runs=(Source(action.command, typed=action.is_input),))
 
 
