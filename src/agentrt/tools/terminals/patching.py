@@ -1,4 +1,4 @@
-"""`typed_patch`: a patch that a model gives to the shell, as `apply_patch <<'EOF'`. No shell has such a program. Pure."""
+"""`typed_patch`: a patch that is given to the shell, as `apply_patch <<'EOF'`. No shell has this program. Pure."""
 
 from __future__ import annotations
 
