@@ -123,3 +123,22 @@ async def test_a_result_is_shown_clipped_if_it_cannot_be_stored_whole(
     assert told == [("c", "LogFailed")] * 3
     errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert [str(tmp_path / "s/conversations/c/blobs") in error for error in errors] == [True] * 3
+
+
+@tool
+async def binary(fails: bool) -> str:
+    """Say a NUL."""
+    if fails:
+        raise RuntimeError("c\0d")
+    return "a\0b"
+
+
+async def test_a_nul_never_reaches_the_model(tmp_path: Path) -> None:
+    client = ScriptedLLM([call("binary", fails=False), call("binary", fails=True), say("Well.")])
+    async with Conversation(AGENT, tmp_path, store=tmp_path / "s", client=client, tools=[binary]) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+    said = [plain(message.content) for message in client.requests[-1].messages]
+    assert said[-3] == "a␀b"
+    assert "c␀d" in said[-1]
+    assert not any("\0" in text for text in said)

@@ -9,7 +9,7 @@ from ..decisions import awaited
 from ..events import ActionEvent, ObservationEvent
 from ..secrets import SecretRegistry
 from ..specs import Content, TextContent
-from ..specs.content import sound
+from ..specs.content import sound, without_nul
 from ..tools.clipping import clip, whole_in
 from ..tools.shortened import kept
 from .event_log import Log
@@ -28,8 +28,12 @@ async def bounded(
     given: tuple[Content, ...], log: Log, secrets: SecretRegistry, spill: Spill | None = None
 ) -> tuple[Content, ...]:
     """Return what the model sees of a result. Texts that are too long together are cut in the middle, and kept whole
-    beside the log, if they can be.
+    beside the log, if they can be. A NUL is shown as its symbol.
     """
+    if any("\0" in block.text for block in given if isinstance(block, TextContent)):
+        given = tuple(
+            TextContent(without_nul(block.text)) if isinstance(block, TextContent) else block for block in given
+        )
     texts = [block.text for block in given if isinstance(block, TextContent)]
     if sum(map(len, texts)) <= MAX_RESULT and len(given) <= MAX_BLOCKS:
         return given

@@ -233,7 +233,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
 
 def _failed(action: ActionEvent, call: ToolCall, told: str) -> Event:
     """Return the error of a call that began. It has the id under which the call's output was shown, now void."""
-    return replace(action_error(action, told), id=call.observation_id)
+    return replace(action_error(action, content.without_nul(told)), id=call.observation_id)
 
 
 def _fingerprint(observation: Observation) -> int:

@@ -66,6 +66,11 @@ def sound(text: str) -> str:
     return text
 
 
+def without_nul(text: str) -> str:
+    """Return a text with the symbol for NUL in place of each NUL, which providers and databases refuse."""
+    return text.replace("\0", "\N{SYMBOL FOR NULL}")
+
+
 def text(*parts: str) -> tuple[Content, ...]:
     """Return a content list with one text block for each part."""
     return tuple(TextContent(part) for part in parts)
