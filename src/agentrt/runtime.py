@@ -233,8 +233,10 @@ class Runtime:
         secrets.seed(keys_of(llm, self.variables))
 
     def hide(self, value: str) -> None:
-        """Mask a value in all conversations that are opened from now on: no tool may have it."""
+        """Mask a value in all conversations, open ones and later ones: no tool may have it."""
         self._hidden.append(value)
+        for registry in self.log_mask.watched:
+            registry.seed((value,))
 
     def _restore(self, secrets: SecretRegistry, state: State, conversation_id: str) -> None:
         kept = state.ledger

@@ -62,7 +62,7 @@ class ProfileStore:
         if not _NAME.fullmatch(name):
             raise ConfigurationError(f"invalid name of a profile {name!r}: use letters, digits, '.', '_' and '-'")
         for member in members(llm):
-            _refuse_keys(member)
+            refuse_keys(member)
         self._change(lambda profiles: profiles | {name: llm})
 
     def remove(self, name: str) -> None:
@@ -147,22 +147,23 @@ def profiles_file(store: Path | str | None = None) -> Path:
     return (default_store() if store is None or "://" in str(store) else Path(store)) / "profiles.json"
 
 
-def _refuse_keys(llm: LLM) -> None:
+def refuse_keys(llm: LLM, what: str = "a profile") -> None:
+    """Raise `ConfigurationError` for a model with a key in it, which `what` never has."""
     for field in ("extra_headers", "extra_body"):
         for name in getattr(llm, field):
             if holds_key(name):
                 raise ConfigurationError(
-                    f"{name!r} in {field} of {llm.model!r} holds a key, and a profile has none:"
+                    f"{name!r} in {field} of {llm.model!r} holds a key, and {what} has none:"
                     " name the environment variable that has it as api_key_env"
                 )
     if llm.api_key is not None:
         raise ConfigurationError(
-            f"api_key of {llm.model!r} stays out of a profile: name the environment variable that has it as api_key_env"
+            f"api_key of {llm.model!r} stays out of {what}: name the environment variable that has it as api_key_env"
         )
     if llm.api_key_env is not None and not _VARIABLE.fullmatch(llm.api_key_env):
         raise ConfigurationError(
             f"api_key_env of {llm.model!r} is not the name of an environment variable:"
-            " the key itself stays out of a profile"
+            f" the key itself stays out of {what}"
         )
     if llm.base_url is not None and urlsplit(llm.base_url).password is not None:
-        raise ConfigurationError(f"base_url of {llm.model!r} holds a password, and a profile has none: use api_key_env")
+        raise ConfigurationError(f"base_url of {llm.model!r} holds a password, and {what} has none: use api_key_env")

@@ -14,7 +14,7 @@ from ..specs import Agent
 from ..specs.credentials import AUTHORIZES, SHORTEST, hidden
 from ..specs.mcp import MCPServer
 
-_LOGIN = re.compile(r"^(https?://)([^/@\s]+)@")
+_LOGIN = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/@\s]+)@", re.IGNORECASE)
 _QUERY = re.compile(r"([?&])([^=&#]+)=([^&#]+)")
 
 
@@ -50,7 +50,7 @@ def without_secrets(
     """Return the servers with `${NAME}` in place of their secrets, and the secrets by NAME. No name is in `taken`.
 
     Secrets are those of `auth`, the login in an address, and values that look like secrets in `env`, in `headers`, in
-    arguments such as `--token=...` and in the query of an address.
+    arguments such as `--token=...` and `NAME=...`, and in the query of an address.
     """
     secrets: dict[str, str] = {}
 
@@ -79,7 +79,12 @@ def without_secrets(
         for word, before in zip(given, ("", *given), strict=False):
             option, equals, value = word.partition("=")
             if not word.startswith("-"):
-                made.append(argument(server, before, word))
+                named = equals and is_secret(option, value) and not before.startswith("--")
+                made.append(
+                    f"{option}={stand_in(f'{server}_{option}', value)}"
+                    if named
+                    else address(server, argument(server, before, word))
+                )
             else:
                 made.append(f"{option}={argument(server, option, value)}" if equals else word)
         return tuple(made)

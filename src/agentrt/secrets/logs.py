@@ -46,6 +46,11 @@ class LogMask(logging.Filter):
             registry.listeners.append(self._note)
         self._note()
 
+    @property
+    def watched(self) -> list[SecretRegistry]:
+        """The registries that are watched."""
+        return list(self._registries)
+
     def _note(self) -> None:
         self._changed = True
 

@@ -263,7 +263,8 @@ class Hosting:
         container, owner = self.settings.container, principal.owner
         async with new_workspace(self.settings.workspaces, workspace, name) as path:
             place = path if container is None else replace(container, path=str(path))
-            given: dict[str, AnySecret] = {**self.saved.secrets_for(agent), **secrets}
+            agent, lent = self.saved.lent_to(agent, str(path))
+            given: dict[str, AnySecret] = {**lent, **secrets}
             conversation = Conversation(agent, place, id=name, runtime=self.runtime, secrets=given, owner=owner)
             await conversation.__aenter__()
         self._hosted[name] = _Hosted(conversation)

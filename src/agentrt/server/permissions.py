@@ -160,7 +160,7 @@ def of_control(
     Raises `msgspec.ValidationError` for invalid changes.
     """
     yield Demand(scope_of(type(control)), f"{tag_of(control)!r} needs it")
-    known = (*saved, *(llm for one in (default, agent) if one is not None for llm in _llms(one)))
+    known = (*saved, *(llm for one in (default, agent) if one is not None for llm in llms_of(one)))
     match control:
         case SwitchLLM(llm=llm):
             yield from _of_llm(llm, known)
@@ -168,7 +168,7 @@ def of_control(
             yield from _of_llm(llm, known)
         case Configure(changes=changes) if agent is not None:
             made = replaced(agent, changes)
-            for llm in _llms(made):
+            for llm in llms_of(made):
                 yield from _of_llm(llm, known)
             known_agents = [each for one in (default, agent) if one is not None for each in _all(one)]
             yield from _of_contexts(made, [each.context for each in known_agents])
@@ -222,7 +222,7 @@ def _of_agent(agent: Agent, base: Agent, *, bounded: bool, saved: tuple[AnyLLM, 
     if bounded and not _within(agent.limits, base.limits):
         yield approve("its `limits` are wider")
     for llm in agent.models:
-        yield from _of_llm(llm, (*saved, *_llms(base)))
+        yield from _of_llm(llm, (*saved, *llms_of(base)))
     for other in agent.agents.values():
         if other not in base.agents.values():
             yield from _of_agent(other, base, bounded=bounded, saved=saved)
@@ -286,9 +286,9 @@ def _within(limits: Limits, base: Limits) -> bool:
     return all(most is None or (own is not None and own <= most) for own, most in pairs)
 
 
-def _llms(agent: Agent) -> tuple[AnyLLM, ...]:
+def llms_of(agent: Agent) -> tuple[AnyLLM, ...]:
     """Return the models of an agent and of the agents that it may delegate to."""
-    return (*agent.models, *(llm for other in agent.agents.values() for llm in _llms(other)))
+    return (*agent.models, *(llm for other in agent.agents.values() for llm in llms_of(other)))
 
 
 def _of_llm(llm: AnyLLM, known: Iterable[AnyLLM]) -> Iterator[Demand]:

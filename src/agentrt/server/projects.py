@@ -32,7 +32,7 @@ def find_projects(roots: Sequence[Path], typed: str, limit: int) -> tuple[Projec
     named = (root for root in resolved if typed and str(root).startswith(typed))
     inside = (path for place in parents if _is_below(place, resolved) for path in _directories(place, begin))
     found = {*named, *inside}
-    return tuple(islice((project_of(path) for path in sorted(found, key=lambda path: path.name.casefold())), limit))
+    return tuple(islice((_project(path) for path in sorted(found, key=lambda path: path.name.casefold())), limit))
 
 
 def recent_projects(roots: Sequence[Path], workspaces: Iterable[str], limit: int) -> tuple[Project, ...]:
@@ -40,7 +40,7 @@ def recent_projects(roots: Sequence[Path], workspaces: Iterable[str], limit: int
     resolved = [root.resolve() for root in roots]
     paths = (Path(os.path.realpath(workspace)) for workspace in dict.fromkeys(workspaces))
     kept = (path for path in paths if not _MADE.fullmatch(path.name) and _is_below(path, resolved))
-    return tuple(islice((project_of(path) for path in kept if os.path.isdir(path)), limit))
+    return tuple(islice((_project(path) for path in kept if os.path.isdir(path)), limit))
 
 
 def _directories(place: Path, begin: str) -> Iterator[Path]:
@@ -63,6 +63,11 @@ def _is_below(path: Path, roots: Sequence[Path]) -> bool:
     return any(path.is_relative_to(root) for root in roots)
 
 
-def project_of(path: Path) -> Project:
-    """Return a directory with its repository and branch. For a thread."""
+def place_of(path: Path) -> Project:
+    """Return a directory with the branch of the repository that it is in. For a thread."""
+    root = next((one for one in (path, *path.parents) if os.path.exists(one / ".git")), None)
+    return Project(path=str(path), repository=root is not None, branch="" if root is None else git_branch(root))
+
+
+def _project(path: Path) -> Project:
     return Project(path=str(path), repository=os.path.exists(path / ".git"), branch=git_branch(path))

@@ -402,11 +402,14 @@ class ServerAgent(msgspec.Struct, frozen=True, kw_only=True):
 
     agent: Agent | None
     changed: tuple[str, ...]
-    """The fields that were changed here; the others are as the server was started."""
+    """What was changed here, such as "llm" and "mcp_servers/tracker"; all else is as the server was started."""
 
 
 class ChangeServerAgent(_Request, frozen=True, kw_only=True):
-    """Changes of the server's agent: fields of an `Agent` by name, and those to `reset` to what it was started with."""
+    """Changes of the server's agent: fields of an `Agent` by name, and those to `reset` to what it was started with.
+
+    Of `context` and `mcp_servers`, only the given members are changed; null removes one.
+    """
 
     changes: dict[str, msgspec.Raw] = {}
     reset: tuple[str, ...] = ()

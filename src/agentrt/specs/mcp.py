@@ -85,7 +85,7 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
         if (self.transport or self.way) != self.way and not (self.url and self.transport == "sse"):
             raise ConfigurationError(f"MCPServer(...): {self.transport} needs a {'command' if self.url else 'url'}")
         if self.url and not re.match(r"https?://|\$\{", self.url):
-            raise ConfigurationError(f"MCPServer(url={self.url!r}): expected an address that begins with http(s)://")
+            raise ConfigurationError("MCPServer(url=...): expected an address that begins with http(s)://")
         if self.auth is not None and not self.url:
             raise ConfigurationError("MCPServer(auth=...): only a server over HTTP takes it; give a command its env")
 
@@ -118,6 +118,12 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
     def variables(self) -> tuple[str, ...]:
         """The names of variables in its texts, in order."""
         return tuple(dict.fromkeys(match["name"] for text in _texts(self) for match in _VARIABLE.finditer(text)))
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The names of variables without a default."""
+        found = (match for text in _texts(self) for match in _VARIABLE.finditer(text))
+        return frozenset(match["name"] for match in found if match["default"] is None)
 
 
 def _texts(server: MCPServer) -> tuple[str, ...]:

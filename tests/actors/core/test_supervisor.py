@@ -40,6 +40,12 @@ class Stray(Request[None], frozen=True):
     """Raise a cancellation that nobody asked for."""
 
 
+class CancelOwnTask(Request[int], frozen=True):
+    """Cancel the task that handles it, from within; `caught`: and go on."""
+
+    caught: bool = False
+
+
 class Echo(AbstractAsyncContextManager["Echo"]):
     """A real actor whose life the tests can follow."""
 
@@ -54,7 +60,7 @@ class Echo(AbstractAsyncContextManager["Echo"]):
     async def __aexit__(self, *_: object) -> None:
         self._lives.append("left")
 
-    async def handle(self, message: Double | Block | Fail | Break | Stray) -> int | None:
+    async def handle(self, message: Double | Block | Fail | Break | Stray | CancelOwnTask) -> int | None:
         match message:
             case Double(number):
                 await checkpoint()
@@ -71,6 +77,16 @@ class Echo(AbstractAsyncContextManager["Echo"]):
                 raise ToolError("as expected")
             case Break():
                 raise ZeroDivisionError("a bug")
+            case CancelOwnTask(caught):
+                task = asyncio.current_task()
+                assert task is not None
+                task.cancel()
+                try:
+                    await asyncio.sleep(0)
+                except asyncio.CancelledError:
+                    if not caught:
+                        raise
+                return 1
             case Stray():
                 raise asyncio.CancelledError
             case _:
@@ -284,6 +300,31 @@ async def test_a_bug_among_several_restarts_the_actor_and_fails_them_all() -> No
         assert outcomes == [ActorStopped]
         assert await ref.ask(Double(2)) == 4
         assert lives.count("entered") == 2
+
+
+async def test_who_cancels_its_own_task_ends_alone() -> None:
+    lives: list[str] = []
+    async with supervisor(FakeClock()) as group:
+        ref = group.spawn("echo", lambda: Echo(lives), concurrency=2)
+        ref.post(Block(), ignore)
+        await wait_all_tasks_blocked()
+        for _ in range(3):
+            with pytest.raises(ActorStopped):
+                await ref.ask(CancelOwnTask())
+            assert await ref.ask(Double(2)) == 4
+        assert await ref.ask(CancelOwnTask(caught=True)) == 1
+        assert await ref.ask(Double(3)) == 6
+        assert lives == ["entered", "blocking"]
+
+
+async def test_what_is_left_in_the_mailbox_is_handled_by_the_next_life() -> None:
+    async with supervisor(FakeClock()) as group:
+        ref = group.spawn("echo", lambda: Echo([]), concurrency=2)
+        outcomes: list[object] = []
+        for request in (Break(), Block(), Double(1), Double(2), Double(3)):
+            ref.post(request, lambda value, error: outcomes.append(value if error is None else type(error)))
+        await wait_all_tasks_blocked()
+        assert outcomes == [ActorCrashed, ActorStopped, 2, 4, 6]
 
 
 async def test_what_the_body_raises_comes_out_as_it_is() -> None:

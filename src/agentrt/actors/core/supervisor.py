@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -166,12 +167,15 @@ async def _serve(actor: Actor, mailbox: Mailbox, concurrency: int) -> ActorCrash
 class _Handlers:
     """The tasks that handle the requests of one actor side by side. There is one at first, and another one when a
     request comes while all are busy: so requests that come one after the other cost no new tasks.
+
+    The actor's own task handles none. So a handler that its request cancels, from within and against all rules, ends
+    alone, and another one takes its place.
     """
 
     def __init__(self, actor: Actor, mailbox: Mailbox, most: int) -> None:
         self._actor, self._mailbox, self._most = actor, mailbox, most
         self._tasks = anyio.create_task_group()
-        self._number = 1
+        self._number = 0
         self._crashes: list[ActorCrashed] = []
         self._starts = _Starts()
 
@@ -180,9 +184,9 @@ class _Handlers:
         async with self._tasks:
             self._mailbox.on_waiting = self._one_more
             try:
-                for _ in range(len(self._mailbox) - 1):  # left by a life before this one
+                for _ in range(max(len(self._mailbox), 1)):  # some may be left by a life before this one
                     self._one_more()
-                await self._handle()
+                await anyio.sleep_forever()
             finally:
                 self._mailbox.on_waiting = None
         return self._crashes[0]
@@ -197,12 +201,24 @@ class _Handlers:
             self._tasks.start_soon(self._handle)
 
     async def _handle(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
         try:
-            while True:
-                await _serve_uncancelled(self._actor, self._mailbox)
+            while not task.cancelling():  # what is left of a cancellation would hit the next request
+                with anyio.CancelScope() as scope:
+                    while not (scope.cancel_called or task.cancelling()):
+                        envelope = await self._mailbox.receive()
+                        await envelope.run(self._actor.handle, scope)
         except ActorCrashed as crash:
             self._crashes.append(crash)
             self._tasks.cancel_scope.cancel()
+        except asyncio.CancelledError:
+            if anyio.current_effective_deadline() == -math.inf:  # from outside, and not by the request itself
+                raise
+        finally:
+            self._number -= 1
+            if self._mailbox.on_waiting is not None and len(self._mailbox) and not self._crashes:
+                self._one_more()
 
 
 async def _serve_uncancelled(actor: Actor, mailbox: Mailbox) -> None:

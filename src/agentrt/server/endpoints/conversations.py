@@ -43,7 +43,7 @@ async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
     work that was cut off the first time. Without the header, an `id` that is taken is refused.
     """
     wanted, services = call.body, call.services
-    own = services.hosting.saved.agent
+    own = await services.hosting.saved.latest()
     agent = _asking(wanted.agent, own)
     if wanted.llm is not None:
         agent = replace(agent or BASELINE, llm=wanted.llm)

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from ..principals import Scope
-from ..projects import find_projects, project_of, recent_projects
+from ..projects import find_projects, place_of, recent_projects
 from ..routing import Call, Endpoint
 from ..schemas import Project, ProjectList, ProjectsQuery
 
@@ -35,7 +35,7 @@ async def conversation_project(call: Call[None, None]) -> Project:
     """Return the directory in which a conversation works, with its repository and its branch."""
     created = (await call.reading()).state.created
     assert created is not None
-    return await anyio.to_thread.run_sync(project_of, Path(created.workspace.path))
+    return await anyio.to_thread.run_sync(place_of, Path(created.workspace.path))
 
 
 ENDPOINTS = (

@@ -6,17 +6,19 @@ from ...llm.providers import PROVIDERS
 from ..hosting import Hosting
 from ..principals import Scope
 from ..problems import refusal
-from ..routing import Call, Endpoint
+from ..routing import Answered, Call, Endpoint
 from ..saved import SavedSettings
 from ..schemas import ChangeServerAgent, NewServerSecret, ServerAgent, ServerSecret, ServerSecretList, Source
 
 
-async def server_agent(call: Call[None, None]) -> ServerAgent:
-    """Return the agent of conversations that are begun without their own."""
-    return _agent(call.services.hosting.saved)
+async def server_agent(call: Call[None, None]) -> Answered:
+    """Return the agent of conversations that are begun without their own. Secrets of its options are hidden."""
+    saved = call.services.hosting.saved
+    await saved.refresh()
+    return _agent(saved)
 
 
-async def change_server_agent(call: Call[ChangeServerAgent, None]) -> ServerAgent:
+async def change_server_agent(call: Call[ChangeServerAgent, None]) -> Answered:
     """Change fields of the server's agent for conversations that begin from now on, also after a restart.
 
     A change holds as long as the server is started with the options that it replaced. Secrets in the configuration of
@@ -29,6 +31,7 @@ async def change_server_agent(call: Call[ChangeServerAgent, None]) -> ServerAgen
 
 async def server_secrets(call: Call[None, None]) -> ServerSecretList:
     """Return the names of the saved secrets, and the variables with the keys of providers. No value can be read."""
+    await call.services.hosting.saved.refresh()
     return _secrets(call.services.hosting)
 
 
@@ -48,8 +51,8 @@ async def remove_server_secret(call: Call[None, None]) -> None:
         raise refusal(404, "No such secret", f"no secret {name!r} is saved here", "secret-missing")
 
 
-def _agent(saved: SavedSettings) -> ServerAgent:
-    return ServerAgent(agent=saved.agent, changed=saved.changed)
+def _agent(saved: SavedSettings) -> Answered:
+    return Answered({"agent": saved.shown, "changed": saved.changed}, 200)
 
 
 def _secrets(hosting: Hosting) -> ServerSecretList:

@@ -113,7 +113,7 @@ class ConfirmActions(msgspec.Struct, forbid_unknown_fields=True):
 async def start(call: StartConversation, caller: Caller) -> Standing | Named:
     """Begin a conversation and its run. Raises what `Hosting.create` does."""
     hosting, principal = caller.hosting, caller.principal
-    agent = hosting.saved.agent
+    agent = await hosting.saved.latest()
     if agent is None:
         raise ConfigurationError("this server has no agent of its own: start it with --model")
     await hosting.runtime.client.prepare(agent.llm)  # what cannot run is told before it is begun

@@ -32,7 +32,7 @@ export function Header({ conversation }: { conversation: Open }) {
         </h1>
         <p class="header-facts">
           <StatusDot status={status} word />
-          <Place conversation={conversation} />
+          <Place key={conversation.id} conversation={conversation} />
           {info?.model ? <span class="fact-model">{info.model}</span> : null}
           {shown ? (
             <span class="fact-cost" title={`${shown.prompt_tokens.toLocaleString("en")} tokens in, ${shown.completion_tokens.toLocaleString("en")} out`}>
@@ -67,8 +67,8 @@ export function Header({ conversation }: { conversation: Open }) {
 
 /** The repository and the branch that the agent works on. */
 function Place({ conversation }: { conversation: Open }) {
-  const { found } = useFresh(() => rest.project(conversation.id), [conversation, conversation.info.value?.status]);
-  if (found === null) return null;
+  const { found, problem } = useFresh(() => rest.project(conversation.id), [conversation, conversation.info.value?.status]);
+  if (found === null || problem) return null;
   const name = found.path.slice(found.path.lastIndexOf("/") + 1);
   if (name === conversation.id && !found.repository) return null; // made for it
   return (

@@ -56,11 +56,13 @@ export function New() {
 
   const create = async (): Promise<void> => {
     const wanted: CreateConversation = {};
-    if (chose) wanted.llm = profile ?? { type: "LLM", model: model.trim(), ...(base.trim() ? { base_url: base.trim() } : {}) };
+    const llm: AnyLLM = profile ?? { type: "LLM", model: model.trim(), ...(base.trim() ? { base_url: base.trim() } : {}) };
+    if (chose && own) wanted.llm = llm;
+    else if (chose) wanted.agent = { llm, confirmation: { type: chosen || "ConfirmRisky" } };
     if (workspace.trim()) wanted.workspace = workspace.trim();
     if (title.trim()) wanted.title = title.trim();
     // so that it is refused as a whole when the model cannot be had; a policy of its own has to be there first
-    const first = chosen !== "";
+    const first = chosen !== "" && wanted.agent === undefined;
     if (!first && task.trim()) wanted.message = task;
     localStorage.setItem(REMEMBERED, JSON.stringify({ model: model.trim(), base: base.trim(), policy, project: workspace.trim() }));
     setBusy(true);

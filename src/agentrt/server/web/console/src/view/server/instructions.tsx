@@ -1,14 +1,13 @@
 import { Field, Form, useDraft } from "../settings/parts";
-import { contextOf, Reset, type SectionProps, useChanging } from "./settings";
+import { Reset, type SectionProps, useChanging } from "./settings";
 
 /** What the agent of a new conversation is told, besides its task and the instructions of its project. */
 export function Instructions({ known, refresh }: SectionProps) {
   const saving = useChanging(refresh);
-  const context = contextOf(known.agent);
-  const before = { added: context.system_message_suffix ?? "", own: known.agent?.system_prompt ?? "" };
+  const before = { added: known.agent?.context?.system_message_suffix ?? "", own: known.agent?.system_prompt ?? "" };
   const [draft, setDraft] = useDraft(before);
   const changes = {
-    ...(draft.added !== before.added ? { context: { ...context, system_message_suffix: draft.added } } : {}),
+    ...(draft.added !== before.added ? { context: { system_message_suffix: draft.added } } : {}),
     ...(draft.own !== before.own ? { system_prompt: draft.own.trim() ? draft.own : null } : {}),
   };
   return (
@@ -18,7 +17,7 @@ export function Instructions({ known, refresh }: SectionProps) {
       action="Save"
       ready={Object.keys(changes).length > 0}
       onSubmit={() => void saving.change(changes)}
-      more={<Reset fields={["system_prompt"]} known={known} saving={saving} />}
+      more={<Reset fields={["system_prompt", "context/system_message_suffix"]} known={known} saving={saving} />}
     >
       <p class="quiet">New conversations begin with these instructions. Those of the project, such as AGENTS.md, are added.</p>
       <Field label="Instructions" hint="added to the system prompt">

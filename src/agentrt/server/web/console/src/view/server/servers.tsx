@@ -17,11 +17,10 @@ export function Servers({ known, refresh }: SectionProps) {
   const add = async (): Promise<void> => {
     if (typeof found === "string") return;
     const names = Object.keys(found).join(", ");
-    if (await saving.change({ mcp_servers: { ...servers, ...found } }, `${names} was added`)) setDraft(EMPTY);
+    if (await saving.change({ mcp_servers: found }, `${names} was added`)) setDraft(EMPTY);
   };
   const remove = (name: string): void => {
-    const left = Object.entries(servers).filter(([other]) => other !== name);
-    void removing.change({ mcp_servers: Object.fromEntries(left) }, `${name} was removed`);
+    void removing.change({ mcp_servers: { [name]: null } }, `${name} was removed`);
   };
   return (
     <>

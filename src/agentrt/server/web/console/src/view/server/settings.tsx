@@ -15,7 +15,7 @@ import { Skills } from "./skills";
 /** The settings of the server, as they were read last. */
 export interface Known {
   agent: Agent | null;
-  /** The fields of the agent that were changed here. */
+  /** What was changed of the agent here, such as "llm" and "mcp_servers/tracker". */
   changed: readonly string[];
   secrets: readonly ServerSecret[];
 }
@@ -76,15 +76,10 @@ export function useChanging(refresh: () => Promise<void>): Changing {
 
 /** Sets fields back to what the server was started with, if they were changed here. */
 export function Reset({ fields, known, saving }: { fields: string[]; known: Known; saving: Changing }) {
-  if (!fields.some((field) => known.changed.includes(field))) return null;
+  if (!fields.some((field) => known.changed.some((path) => path === field || path.startsWith(`${field}/`)))) return null;
   return (
     <button type="button" class="button" disabled={saving.busy} onClick={() => void saving.reset(fields)}>
       Undo changes
     </button>
   );
-}
-
-/** The context of the agent: without one, it reads the instructions of the workspace and of the server's user. */
-export function contextOf(agent: Agent | null): NonNullable<Agent["context"]> {
-  return agent?.context ?? ({ load_user_skills: true } as NonNullable<Agent["context"]>);
 }

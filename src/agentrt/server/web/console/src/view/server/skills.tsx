@@ -2,7 +2,7 @@ import type { Skill } from "@agentrt/client";
 import { useState } from "preact/hooks";
 import { clean } from "../../model/words";
 import { Field, Form, Remove, Said } from "../settings/parts";
-import { contextOf, type SectionProps, useChanging } from "./settings";
+import { Reset, type SectionProps, useChanging } from "./settings";
 
 const EMPTY = { name: "", triggers: "", body: "" };
 
@@ -11,8 +11,7 @@ export function Skills({ known, refresh }: SectionProps) {
   const saving = useChanging(refresh);
   const removing = useChanging(refresh);
   const [draft, setDraft] = useState(EMPTY);
-  const context = contextOf(known.agent);
-  const skills = context.skills ?? [];
+  const skills = known.agent?.context?.skills ?? [];
   const name = draft.name.trim();
   const others = skills.filter((one) => one.name !== name);
   const replaces = others.length < skills.length;
@@ -20,7 +19,7 @@ export function Skills({ known, refresh }: SectionProps) {
     const before = skills.find((one) => one.name === name);
     const triggers = draft.triggers.split(",").map((word) => word.trim()).filter(Boolean);
     const skill = { ...before, name, triggers, body: draft.body };
-    if (await saving.change({ context: { ...context, skills: [...others, skill] } }, `${name} was saved`)) setDraft(EMPTY);
+    if (await saving.change({ context: { skills: [...others, skill] } }, `${name} was saved`)) setDraft(EMPTY);
   };
   const set = (field: keyof typeof EMPTY) => (event: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) => setDraft({ ...draft, [field]: event.currentTarget.value });
   return (
@@ -38,7 +37,7 @@ export function Skills({ known, refresh }: SectionProps) {
             <Remove
               name={one.name}
               busy={removing.busy}
-              onRemove={() => void removing.change({ context: { ...context, skills: skills.filter((other) => other.name !== one.name) } }, `${one.name} was removed`)}
+              onRemove={() => void removing.change({ context: { skills: skills.filter((other) => other.name !== one.name) } }, `${one.name} was removed`)}
             />
           </li>
         ))}
@@ -51,6 +50,7 @@ export function Skills({ known, refresh }: SectionProps) {
         action={replaces ? "Replace" : "Add"}
         ready={name !== "" && draft.body.trim() !== ""}
         onSubmit={() => void save()}
+        more={<Reset fields={["context/skills"]} known={known} saving={saving} />}
       >
         <div class="settings-pair">
           <Field label="Name">
