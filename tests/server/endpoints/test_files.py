@@ -239,7 +239,7 @@ async def test_nothing_is_read_for_the_headers_alone(tmp_path: Path) -> None:
             with anyio.fail_after(30):
                 async with here.client.session.head(f"{here.client.url}{here.base}/{path}") as answer:
                     assert (answer.status, answer.headers.get("Content-Length")) == (200, length)
-        assert here.place / "large" not in opened()
+        await eventually(lambda: here.place / "large" not in opened(), "it is closed")
 
 
 def opened() -> set[Path]:
