@@ -1,4 +1,4 @@
-"""`load`: imports a heavy library in a thread when it is needed; `load_extra`: a library that an extra installs.
+"""`load`: imports a module in a thread when it is needed; `load_extra`: a library that an extra installs.
 
 `libc`: the C library, for calls that Python does not have.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from functools import cache
 from importlib import import_module
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 _one = threading.RLock()
 """Held during an import: two threads that import the same packages at once see half of them (`ImportError`)."""
+
+
+def loaded(name: str) -> ModuleType | None:
+    """Return the module of that name if it was imported whole."""
+    module = sys.modules.get(name)
+    return None if module is None or getattr(module.__spec__, "_initializing", False) else module
 
 
 async def load(name: str) -> ModuleType:

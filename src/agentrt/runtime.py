@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from .actors.core import RestartPolicy
 from .actors.core.leases import Leases
@@ -25,7 +25,6 @@ from .decisions.first import first_batch, prompt_of, remembered
 from .decisions.sharing import may_not_delegate
 from .errors import ConfigurationError, EventRefused, ToolMissing
 from .events import ConversationCreated, Event, SecretsChanged, Source
-from .hooks import HookFunction
 from .host import Hosts
 from .host.beginning import keeping, kept, pinned, released_on_error
 from .host.children import children_of
@@ -37,6 +36,7 @@ from .ids import new_id
 from .llm import LimitedClient, ModelsClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
 from .llm.masking import keys_of
 from .llm.profiles import saved_profile
+from .loading import load, loaded
 from .mcp.connections import Connections
 from .mcp.hiding import hide_in
 from .mcp.tokens import tokens_of
@@ -44,7 +44,6 @@ from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.processes import runtime_files
 from .secrets import AnySecret, Cipher, KeyFile, LogMask, SecretRegistry, StoreKey
 from .security.rating import Own
-from .sources.resolver import Resolve, Resolver
 from .specs import Agent, AnyLLM, DockerWorkspace, Durability, ToolDefinition, Workspace
 from .specs.given import Amount, converted, functions, instance
 from .specs.quota import Quota
@@ -55,6 +54,10 @@ from .tools import AnyTool, ToolType
 from .workspaces import workspace_of
 from .workspaces.bases import Bases
 from .workspaces.project_rules import recover_project_rules
+
+if TYPE_CHECKING:
+    from .hooks import HookFunction
+    from .sources.resolver import Resolve, Resolver
 
 
 class Runtime:
@@ -126,10 +129,12 @@ class Runtime:
         """The key for what the store keeps encrypted besides the secrets of conversations."""
         self.connections = Connections(tokens_of(self.store.shelf, self.key))
         """The connections to MCP servers, which conversations share where allowed."""
-        self.leases, self.resolver = Leases(), Resolver(home, cache, self.store.shelf, saved_profile)
-        """`leases`: resources that tools share. `resolver`: reads the files with instructions for agents."""
+        self.leases = Leases()
+        """Resources that tools share."""
+        self._cache = cache
+        self._resolver: Resolver | None = None
         self._bases = Bases()
-        self._resolve = resolve or self.resolver.resolve
+        self._resolve = resolve
         self._hidden, self.ports = list[str](), set[int]()
         """`ports`: the ports that serve this runtime. Requests to these ports of this machine are rated HIGH."""
         self.observers: list[Observer] = []
@@ -372,7 +377,15 @@ class Runtime:
         above: State | None = None,
     ) -> Resolved:
         known = self._known.definitions(tools, delegating=not may_not_delegate(agent, above))
-        return await self._resolve(agent, place, known, owner)
+        resolve = self._resolve or (await self.resolver()).resolve
+        return await resolve(agent, place, known, owner)
+
+    async def resolver(self) -> Resolver:
+        """Return what reads the files with instructions for agents."""
+        if self._resolver is None:
+            module = loaded("agentrt.sources.resolver") or await load("agentrt.sources.resolver")
+            self._resolver = self._resolver or module.Resolver(self._home, self._cache, self.store.shelf, saved_profile)
+        return self._resolver
 
     def _own(self) -> Own:
         return Own((*self.store.places, *KeyFile.paths(self._home)), tuple(sorted(self.ports)))

@@ -15,6 +15,7 @@ from ..security.rating import Rating, Scene
 from ..security.rules import rate_action
 from ..security.verdicts import highest, low
 from ..specs import RULES, SecurityRisk
+from ..specs.agent import MODEL
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -99,9 +100,6 @@ async def _ask(analyzer: Analyzer, action: ActionEvent, scene: Scene) -> Rating:
         return Rating(SecurityRisk.HIGH, f"{name}: failed with {type(failure).__name__}: {failure}")
     return Rating(rating.risk, f"{name}: {rating.reason}", rating.sinks, rating.labels)
 
-
-MODEL = "model"
-"""The name of the analyzer that uses the model's own rating."""
 
 ANALYZERS: Mapping[str, Callable[[], Analyzer]] = {RULES: RuleAnalyzer, MODEL: ModelAnalyzer}
 """The built-in analyzers, by name."""

@@ -30,6 +30,7 @@ from ..workspaces.going_back import going_back
 from ..workspaces.trees import Kept as Tree
 from ..workspaces.trees import Trees
 from .event_log import Log
+from .patience import Patience
 
 _LASTING = frozenset({"too-many-files"})
 """Codes of permanent errors."""
@@ -46,17 +47,6 @@ MOST_TOLD = 20
 Paths: TypeAlias = Sequence[str] | None
 
 _LATE = "a call ran already when they were kept as they were before it, and what it had done by then stays"
-
-
-class Patience(msgspec.Struct, frozen=True):
-    """For how many seconds a call waits for the trees before and after it."""
-
-    first: float = 2.0
-    """For the first tree. After that, it may have changes of the first call."""
-    before: float = 10.0
-    """For a later tree before it. After that, the authors of the changes in it are unknown."""
-    after: float = 0.2
-    """Its result, for the tree after it: what people change from then on is known to be theirs."""
 
 
 class Acting(msgspec.Struct, frozen=True):

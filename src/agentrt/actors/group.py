@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -27,7 +27,7 @@ from ..events import (
     ResourceLost,
     RunRequested,
 )
-from ..hooks import HookFunction
+from ..loading import load
 from ..mcp.asking import ListServers, ServerAnswer, ServerQuestion
 from ..mcp.connections import Connections, Whose
 from ..mcp.status import ServerList
@@ -35,7 +35,6 @@ from ..protocols import Condenser, Critic, Journal, ModelClient, SecurityAnalyze
 from ..sandboxes.processes import end_left, listening, process_mark
 from ..secrets import SecretRegistry
 from ..security.rating import Own
-from ..sources.gathering import changed
 from ..specs import Durability, HookEvent, LocalWorkspace, Workspace
 from ..specs.hooks import hooks_for
 from ..specs.quota import Quota
@@ -43,28 +42,26 @@ from ..state import State
 from ..storing import Shelf
 from ..tools.definition import Tools
 from ..workspaces.bases import Bases
-from ..workspaces.tree_limits import Most
-from ..workspaces.trees import Trees
 from .agent import AgentActor
-from .condenser import CondenserActor
 from .core import Actor, RestartPolicy, Supervisor
 from .core.leases import Leases
-from .critic import CriticActor
-from .delegate import Children, DelegateActor
 from .dispatcher import Dispatcher, Performer
 from .event_log import EventLogActor, Log, Observer
 from .feed import Feed
-from .file_keeper import FileKeeper, Patience
-from .hook_models import HookModels
-from .hooks import HookActor
+from .loaded import LoadedActor
+from .patience import Patience
 from .recollection import Earlier
-from .security import SecurityActor
 from .servers import Servers
 from .side_calls import SideCalls
-from .skills import SkillActor
 from .tool import AtWork, ToolActor
 from .tool_models import Saved, nothing_saved
 from .veil import Veil
+
+if TYPE_CHECKING:
+    from ..hooks import HookFunction
+    from .delegate import Children
+    from .file_keeper import FileKeeper
+    from .hooks import HookActor
 
 STOP_SECONDS = 5.0
 """Seconds that leaving a group waits for what it cut to end."""
@@ -264,6 +261,10 @@ class ConversationGroup:
         created, beside = self.feed.state.created, self._parts.beside
         if created is None or beside is None:
             return None
+        from ..workspaces.tree_limits import Most  # these were loaded with the agent's tools
+        from ..workspaces.trees import Trees
+        from .file_keeper import FileKeeper
+
         origins = () if created.parent is None else (beside(created.parent),)
         own, quota = self._parts.own().stores, self._parts.quota.bytes
         most = Most() if quota is None else Most(stored=min(quota, Most().stored))
@@ -309,7 +310,8 @@ class ConversationGroup:
     async def _look_again(self, looked: anyio.Event, context: ContextResolved) -> None:
         """Log which files of the context have changed. Opening does not wait for it, since there may be hundreds."""
         try:
-            paths = await anyio.to_thread.run_sync(changed, context.sources, abandon_on_cancel=True)
+            gathering = await load("agentrt.sources.gathering")
+            paths = await anyio.to_thread.run_sync(gathering.changed, context.sources, abandon_on_cancel=True)
             if fresh := tuple(path for path in paths if path not in self.feed.state.ledger.changed_files):
                 await self.log.append(ContextChanged(paths=fresh))
         except (ActorError, LogError):
@@ -342,7 +344,7 @@ class ConversationGroup:
     async def _say_end(self) -> None:
         """Run the hooks of the end; their results can change nothing any more."""
         if not self.feed.failed and self._has_hooks(HookEvent.END) and "hooks" not in self._parts.performers:
-            hooks = self._hooks()
+            hooks = self._hooks(await load(f"{__package__}.hook_models"))
             _, event = await hooks.run(hooks.given(HookEvent.END), self.feed.state.spec.hooks, at_most=END_SECONDS)
             await self.log.append(event)
 
@@ -363,31 +365,39 @@ class ConversationGroup:
                 created = self.feed.state.created
                 assert created is not None
                 listens = partial(listening, mark=process_mark(created.id, parts.store))
-                return Performer(
-                    lambda: SecurityActor(log, parts.analyzers, parts.tools, workspace, parts.own, listens)
-                )
+                given = (log, parts.analyzers, parts.tools, workspace, parts.own, listens)
+                return _loaded("security", lambda module: module.SecurityActor(*given))
             case "skills":
-                return Performer(lambda: SkillActor(log, parts.tools))
+                return _loaded("skills", lambda module: module.SkillActor(log, parts.tools))
             case "condenser":
-                return Performer(lambda: CondenserActor(log, self.calls, parts.condensers))
+                return _loaded("condenser", lambda module: module.CondenserActor(log, self.calls, parts.condensers))
             case "hooks":
-                return Performer(self._hooks, concurrency)
+                return _loaded("hook_models", self._hooks, concurrency)
             case "critic":
-                return Performer(lambda: CriticActor(log, parts.critics, self.calls, workspace))
-            case "background":
-                return Performer(lambda: DelegateActor(log, parts.children, self._is_left), SIDE_BY_SIDE)
-            case "delegate":
-                return Performer(lambda: DelegateActor(log, parts.children, self._is_left), concurrency)
+                return _loaded("critic", lambda module: module.CriticActor(log, parts.critics, self.calls, workspace))
+            case "background" | "delegate":
+                most = SIDE_BY_SIDE if kind == "background" else concurrency
+                return _loaded(
+                    "delegate", lambda module: module.DelegateActor(log, parts.children, self._is_left), most
+                )
             case _:
                 return Performer(lambda: ToolActor(log, parts, tool, workspace, self.calls, self.keeper), concurrency)
 
-    def _hooks(self) -> HookActor:
+    def _hooks(self, module: Any) -> HookActor:
         parts = self._parts
-        models = HookModels(self.log, self.calls, parts.children, self._is_left)
-        return HookActor(self.log, parts.hooks, parts.tools, self._workspace, self._veil.text, models.ask)
+        models = module.HookModels(self.log, self.calls, parts.children, self._is_left)
+        actor: HookActor = module.HookActor(
+            self.log, parts.hooks, parts.tools, self._workspace, self._veil.text, models.ask
+        )
+        return actor
 
     def _is_left(self, child_id: str) -> bool:
         return self._leaving and child_id not in self._to_end
 
     def _stopped(self, name: str, crash: ActorCrashed) -> None:
         self._dispatcher.forget(name)
+
+
+def _loaded(module: str, make: Callable[[Any], Actor], concurrency: int = 1) -> Performer:
+    """Return a performer that few conversations need."""
+    return Performer(lambda: LoadedActor(module, make), concurrency)

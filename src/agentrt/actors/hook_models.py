@@ -17,6 +17,7 @@ from ..specs import LLM, AnyLLM, Hook, HookEvent
 from ..specs.content import text
 from .delegate import Children, DelegateActor, Leaving
 from .event_log import Log
+from .hooks import HookActor as HookActor
 from .side_calls import SideCalls
 
 USAGE = "hooks"

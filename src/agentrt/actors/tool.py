@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from types import TracebackType
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import anyio
@@ -28,11 +29,13 @@ from ..tools.clipping import clip
 from .core import Request
 from .dispatcher import Perform
 from .event_log import Log
-from .file_keeper import FileKeeper
 from .results import MAX_RESULT, bounded
 from .scripts import changed
 from .side_calls import SideCalls
 from .tool_call import ToolCall, ToolParts, ToolPlace
+
+if TYPE_CHECKING:
+    from .file_keeper import FileKeeper
 
 _logger = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -43,8 +44,8 @@ from ..errors import AgentrtError, ConfigurationError
 from ..events import Cursor, Event, MessageEvent, RunRequested, TitleChanged
 from ..host import NOTHING, Guest, Opening
 from ..host.beginning import pinned
-from ..host.kept import kept_files
 from ..ids import new_id
+from ..loading import load
 from ..mcp.asking import ServerAnswer, ServerQuestion
 from ..runtime import Runtime
 from ..secrets import AnySecret, SecretRegistry
@@ -52,12 +53,14 @@ from ..specs import Agent, BusyPolicy, DockerWorkspace, TextContent
 from ..specs.content import text
 from ..state import Seen, State, seq_of
 from ..tools import ToolType, distinct, tools_in
-from ..workspaces.local import LocalFiles
 from .filling import check_form
 from .forking import forked_files
 from .plugins import agree, load_plugin
 from .project_rules import append_with_rules
 from .rewinding import rewind
+
+if TYPE_CHECKING:
+    from ..workspaces.local import LocalFiles
 
 _log = logging.getLogger(__name__)
 _MISSING = "secrets of conversation %s were not kept when it was closed: %s; give them again with update_secrets"
@@ -370,7 +373,8 @@ class LocalEnd:
             created = await self._runtime.store.history(self._known).created()
         if (group := self._guest.group) is not None and group.keeper is not None:
             await group.keeper.begun()
-        return LocalFiles(created.workspace.path, kept_files(self._runtime.store, created))
+        files: LocalFiles = (await load("agentrt.host.kept")).files_of(self._runtime.store, created)
+        return files
 
     async def rest(self, idle: float) -> bool:
         """Unload it from memory unless it runs or was used in the last `idle` seconds. Return whether it did."""

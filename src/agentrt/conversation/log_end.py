@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import anyio
 
@@ -14,14 +14,16 @@ from ..controls import AnyControl, Fork, Reply
 from ..deltas import Delta
 from ..errors import LogLocked
 from ..events import Cursor, Event
-from ..host.kept import kept_files
+from ..loading import load
 from ..mcp.asking import ServerAnswer, ServerQuestion
 from ..secrets import AnySecret
 from ..state import Seen, State
 from ..storing import Storage
-from ..workspaces.local import LocalFiles
 from .conversation import Conversation
 from .end import End
+
+if TYPE_CHECKING:
+    from ..workspaces.local import LocalFiles
 
 POLL_SECONDS = 0.5
 """Seconds between two looks at a log that is followed."""
@@ -146,7 +148,8 @@ class LogEnd:
         """Return the files of the workspace."""
         created = self._state.created
         assert created is not None
-        return LocalFiles(created.workspace.path, kept_files(self._store, created))
+        files: LocalFiles = (await load("agentrt.host.kept")).files_of(self._store, created)
+        return files
 
     async def rest(self, idle: float) -> bool:
         """Return False: it is not in the memory of this process."""

@@ -43,7 +43,7 @@ async def load_plugin(runtime: Runtime, group: ConversationGroup, control: LoadP
     assert state.created is not None
     source = PluginSource(control.source, control.ref, control.repo_path)
     tools = await anyio.to_thread.run_sync(lambda: {tool.name: tool for tool in runtime.tools})
-    told = hide_in(await runtime.resolver.with_plugin(state, source, tools), group.secrets)
+    told = hide_in(await (await runtime.resolver()).with_plugin(state, source, tools), group.secrets)
     before = {skill.name for skill in state.context.skills} if state.context is not None else set()
     fresh = [skill for skill in told.event.skills if skill.name not in before]
     events: list[Event] = [*await kept(told, group.log.keep, new_id())]

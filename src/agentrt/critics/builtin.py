@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..context.judging import CriticResult
 from ..events import ActionEvent, Event, MessageEvent, ObservationEvent, SystemPromptEvent
+from ..loading import load
 from ..protocols import Critic
 from ..specs import Workspace
-from ..workspaces.git import changes
 
 
 class PassCritic:
@@ -39,7 +39,8 @@ class EmptyPatchCritic:
         """Return 1 if git sees a change, else 0. Raises `WorkspaceError` if git fails."""
         if not any(isinstance(event, ActionEvent) for event in events):
             return CriticResult(0.0, "nothing was done: change what the task asks for")
-        if (await changes(workspace.path)).items:
+        git = await load("agentrt.workspaces.git")
+        if (await git.changes(workspace.path)).items:
             return CriticResult(1.0)
         return CriticResult(0.0, "no file of the repository is changed: make the change that the task asks for")
 

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from ..actors.veil import Veil
 from ..context.resolving import Resolved
 from ..events import Event
-from ..hooks.pinning import pinned as pinned_hooks
-from ..mcp.pinning import pinned as pinned_servers
+from ..loading import load
 from ..protocols import Journal
 from ..secrets import SecretRegistry
 from ..specs import Agent, BlobReference
@@ -63,10 +62,11 @@ async def pinned(agent: Agent, workspace: str) -> Agent:
     So only a person changes what is run without a question.
     """
     if agent.mcp_servers:
-        servers = await anyio.to_thread.run_sync(pinned_servers, agent.mcp_servers, workspace)
-        agent = replace(agent, mcp_servers=servers)
+        pin = (await load("agentrt.mcp.pinning")).pinned
+        agent = replace(agent, mcp_servers=await anyio.to_thread.run_sync(pin, agent.mcp_servers, workspace))
     if agent.hooks:
-        agent = replace(agent, hooks=await anyio.to_thread.run_sync(pinned_hooks, agent.hooks, workspace))
+        pin = (await load("agentrt.hooks.pinning")).pinned
+        agent = replace(agent, hooks=await anyio.to_thread.run_sync(pin, agent.hooks, workspace))
     if any(other.hooks or other.mcp_servers for other in agent.agents.values()):
         agents = {name: await pinned(other, workspace) for name, other in agent.agents.items()}
         agent = replace(agent, agents=agents)

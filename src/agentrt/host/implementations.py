@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio.to_thread
 
-from ..actors.analyzers import ANALYZERS, MODEL
 from ..critics import CRITICS
 from ..decisions.agents import check_names
-from ..hooks import HookFunction
+from ..loading import load, loaded
 from ..protocols import Condenser, Critic, SecurityAnalyzer
 from ..specs import Agent, Tool, ToolDefinition, Workspace
+from ..specs.agent import MODEL, RULES
 from ..specs.built_in_agents import BUILT_IN_AGENTS
 from ..specs.given import functions
 from ..specs.quota import Quota
@@ -22,6 +22,12 @@ from ..tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, structure
 from ..tools.built_in import DELEGATING
 from ..tools.client import client_tool
 from ..tools.delegate import to_agents
+
+if TYPE_CHECKING:
+    from ..hooks import HookFunction
+
+
+KEEPER = "agentrt.actors.file_keeper"
 
 
 class Implementations:
@@ -40,7 +46,7 @@ class Implementations:
     ) -> None:
         made = "a function that makes one"
         self._own = {kind.name: kind for kind in as_tool_types(tools)}
-        self.analyzers = {**ANALYZERS, **functions(analyzers, "Runtime", "analyzers", made)}
+        self.analyzers = {RULES: _rules, MODEL: _model, **functions(analyzers, "Runtime", "analyzers", made)}
         self.hooks = functions(hooks, "Runtime", "hooks")
         self.critics = {**CRITICS, **functions(critics, "Runtime", "critics", made)}
         self.condensers = functions(condensers, "Runtime", "condensers", made)
@@ -70,9 +76,11 @@ class Implementations:
         return Definitions(self.types(more), frozenset(hidden))
 
     async def load(self, agent: Agent) -> None:
-        """Import the built-in tools of an agent, off the event loop."""
+        """Import the built-in tools of an agent, and what keeps the files that they change, off the event loop."""
         if missing := BUILT_IN.unloaded((*(spec.name for spec in agent.tools), *ALWAYS)):
             await anyio.to_thread.run_sync(BUILT_IN.load, missing)
+        if agent.checkpoints and loaded(KEEPER) is None:
+            await load(KEEPER)
 
     def tools_of(self, agent: Agent, workspace: Workspace, more: Sequence[ToolType], quota: Quota) -> Tools:
         """Return the tools of an agent in a workspace. Raise `ToolMissing`."""
@@ -87,6 +95,18 @@ class Implementations:
             special["task"] = to_agents(types["task"], {**BUILT_IN_AGENTS, **agent.agents})
         known = ChainMap[str, ToolType](special | brought, cast(dict[str, ToolType], types))
         return Tools(map(quota.of, named.values()), known, workspace, rated=MODEL in agent.analyzers)
+
+
+def _rules() -> SecurityAnalyzer:
+    from ..actors.analyzers import RuleAnalyzer  # imported with the actor that rates
+
+    return RuleAnalyzer()
+
+
+def _model() -> SecurityAnalyzer:
+    from ..actors.analyzers import ModelAnalyzer
+
+    return ModelAnalyzer()
 
 
 class Definitions(Mapping[str, ToolDefinition]):

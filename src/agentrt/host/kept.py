@@ -6,6 +6,7 @@ from ..decisions.file_history import FileHistory, file_history
 from ..events import ConversationCreated
 from ..storing import Storage
 from ..workspaces.kept_files import KeptFiles
+from ..workspaces.local import LocalFiles
 from ..workspaces.trees import Trees
 
 
@@ -19,3 +20,8 @@ def kept_files(storage: Storage, created: ConversationCreated) -> KeptFiles:
         return file_history([event async for event in storage.history(name).read(0)])
 
     return KeptFiles(trees, history, keeps=created.agent.checkpoints)
+
+
+def files_of(storage: Storage, created: ConversationCreated) -> LocalFiles:
+    """Return the files of a conversation's workspace, as they are and as they were kept."""
+    return LocalFiles(created.workspace.path, kept_files(storage, created))

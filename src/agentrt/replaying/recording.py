@@ -9,7 +9,6 @@ from typing import TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ..actors.analyzers import MODEL
 from ..actors.critic import GOAL
 from ..context.dispatching import meant
 from ..decisions import Condense, Judge, decide
@@ -44,6 +43,7 @@ from ..events import (
 )
 from ..hooks import HookResult
 from ..specs import Agent, HookEvent, OnCrash, ToolDefinition
+from ..specs.agent import MODEL
 from ..specs.content import plain
 from ..state import State, apply
 from .calls import Call, Checked, Replies, failure, verdict

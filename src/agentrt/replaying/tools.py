@@ -12,11 +12,11 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from ..actors.analyzers import MODEL
 from ..context.replies import BadCall
 from ..events import AgentErrorEvent, ObservationEvent
 from ..protocols import Observation, ToolContext
 from ..specs import ToolDefinition, Workspace
+from ..specs.agent import MODEL
 from ..specs.deferral import CALL, SEARCH
 from ..specs.tool import ALWAYS
 from ..tools import BUILT_IN, ToolType

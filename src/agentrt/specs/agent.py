@@ -27,6 +27,9 @@ from .tool import ClientTool, Tool, as_tool
 RULES = "rules"
 """The analyzer that always exists: fixed rules for commands, paths and networks."""
 
+MODEL = "model"
+"""The analyzer that takes the model's own ratings."""
+
 DEFAULT_TOOLS = (Tool("terminal"), Tool("file_editor"), Tool("task_tracker"))
 
 
