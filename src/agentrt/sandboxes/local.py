@@ -33,14 +33,14 @@ _ON_TERMINAL = 'exec $heeding "$2" --noprofile --noediting --rcfile "$1" -i <"$0
 """For sh. A session leader that opens a terminal gets it as its controlling terminal."""
 
 _ADOPTS = """\
-import ctypes, os, signal, sys
-signal.signal(signal.SIGPIPE, signal.SIG_DFL), signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
-os.execv(sys.argv[1], sys.argv[1:])
+import _ctypes, _signal, posix, sys
+for number in _signal.SIGPIPE, _signal.SIGXFSZ: _signal.signal(number, _signal.SIG_DFL)
+_ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl"), (36, 1, 0, 0, 0))
+posix.execv(sys.argv[1], sys.argv[1:])
 """
 """For Python. Bash adopts the processes below it whose parent has ended (prctl(2), PR_SET_CHILD_SUBREAPER), so they are
 found whatever they did to their session and environment. The setting outlives exec. So would the signals that Python
-ignores: they are reset.
+ignores: they are reset. To import `ctypes`, `signal` and `os` takes as long as to start Python.
 """
 
 _HEEDING = 'command="/usr/bin/env --default-signal=INT,QUIT"; $command true 2>/dev/null && heeding=$command; '
@@ -49,7 +49,7 @@ undo that. If `env` cannot do so either, an interrupt ends them with SIGTERM.
 """
 
 
-_CAN_ADOPT = sys.platform == "linux" and bool(sys.executable)
+_CAN_ADOPT = sys.platform == "linux" and bool(sys.executable) and sys.implementation.name == "cpython"
 
 
 class LocalConsole:
