@@ -48,7 +48,7 @@ class Markers:
         data, self._rest = self._rest + data, b""
         found: list[bytes | Ended] = []
         place = 0
-        for start, match in self._matches(_WHOLE, data, 0):
+        for start, match in self._matches(data, 0):
             self._output(found, data[place:start])
             place = match.end()
             call, begins, says, code, directory = match.groups()
@@ -65,15 +65,16 @@ class Markers:
 
     def _settled(self, data: bytes, place: int) -> int:
         """Return the place up to which more bytes change nothing: the start of an incomplete marker, or the end."""
-        for start, _ in self._matches(_CUT, data, place):
+        for start, _ in self._matches(data, place, cut=True):
             return start
         last = data.rfind(b"\x1e", place)
         return last if last >= 0 and self._start.startswith(data[last:]) else len(data)
 
-    def _matches(self, rest: re.Pattern[bytes], data: bytes, place: int) -> Iterator[tuple[int, re.Match[bytes]]]:
-        """Yield the places from `place` on where the token and the `rest` of a marker are, without overlaps."""
+    def _matches(self, data: bytes, place: int, *, cut: bool = False) -> Iterator[tuple[int, re.Match[bytes]]]:
+        """Yield the places from `place` on where whole markers are, or one that is cut, with what follows the token."""
         while (start := data.find(self._start, place)) >= 0:
-            if match := rest.match(data, start + len(self._start)):
+            rest = start + len(self._start)
+            if match := _CUT.match(data, rest) if cut else _WHOLE.match(data, rest):
                 yield start, match
             place = match.end() if match else start + 1
 

@@ -347,12 +347,12 @@ async def test_commands_do_what_they_say(tmp_path: Path) -> None:
             ("/rules deny git push*", 'deny terminal, command like "git push*"'),
             ("/rules remove 1", "- rule in this conversation"),
             ("/rules nonsense", "write /rules allow PATTERN"),
-            ("/confirm always", "asked about: always"),
+            ("/confirm always", "approval: always"),
             ("/goal All is well", "All is well"),
             ("/goal off", "the goal was taken back"),
             ("/model openai/other", "from now on: openai/other at http"),
-            ("/mcp", "there are no MCP servers"),
-            ("/compact", "a summary takes the place"),
+            ("/mcp", "no MCP servers"),
+            ("/compact", "older messages are summarized"),
             ("/ask How are you?", "I heard: This is a question"),
         ):
             chat.send(command)
@@ -363,7 +363,7 @@ async def test_commands_do_what_they_say(tmp_path: Path) -> None:
         chat.type(CTRL_C)
         await chat.until("Ctrl-C again leaves")
         chat.send("/fork beside")
-        await chat.until("from here on in a fork")
+        await chat.until("this is a fork now")
         await chat.until(lambda: chat.text.count("/help lists") == 2 and "○ ready" in chat.screen)
         chat.send("in the fork")
         await chat.until("I heard: in the fork")
