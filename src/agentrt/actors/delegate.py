@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
@@ -29,20 +28,12 @@ from ..events import ActionEvent, ChildFinished, Event, ExecutionStatus, Message
 from ..ledger import Child
 from ..specs.content import plain
 from ..state import State
+from .children import Children, Leaving
 from .dispatcher import Perform
 from .event_log import Log
 
 if TYPE_CHECKING:
     from .group import ConversationGroup
-
-Children: TypeAlias = Callable[[str, Child, State], AbstractAsyncContextManager["ConversationGroup"]]
-"""Opens a child conversation, given its id, its entry in the ledger and the state of its parent; begins it if it does
-not exist. Others may have it open, too. If the body raises an exception, the child is stopped, and has left memory when
-this exits. Raises `ConfigurationError` or `LogError`."""
-
-Leaving: TypeAlias = Callable[[str], bool]
-"""Returns whether a conversation is only left, not interrupted: for the id of a background task, or for "", which
-stands for everything else that it delegated."""
 
 CUT_SECONDS = 3.0
 """Seconds that interrupted work in a child may take to end before the child is closed anyway."""

@@ -43,6 +43,7 @@ from ..storing import Shelf
 from ..tools.definition import Tools
 from ..workspaces.bases import Bases
 from .agent import AgentActor
+from .children import Children
 from .core import Actor, RestartPolicy, Supervisor
 from .core.leases import Leases
 from .dispatcher import Dispatcher, Performer
@@ -58,8 +59,6 @@ from .tool_models import Saved, nothing_saved
 from .veil import Veil
 
 if TYPE_CHECKING:
-    from ..hooks import HookFunction
-    from .delegate import Children
     from .file_keeper import FileKeeper
     from .hooks import HookActor
 
@@ -84,7 +83,7 @@ class Parts(msgspec.Struct, frozen=True):
     secrets: SecretRegistry
     children: Children
     analyzers: Mapping[str, Callable[[], SecurityAnalyzer]]
-    hooks: Mapping[str, HookFunction]
+    hooks: Mapping[str, Callable[..., Any]]
     critics: Mapping[str, Callable[[], Critic]]
     condensers: Mapping[str, Callable[[], Condenser]] = {}
     restarts: RestartPolicy = RestartPolicy()

@@ -15,7 +15,8 @@ from ..ids import new_id
 from ..ledger import allowance
 from ..specs import LLM, AnyLLM, Hook, HookEvent
 from ..specs.content import text
-from .delegate import Children, DelegateActor, Leaving
+from .children import Children, Leaving
+from .delegate import DelegateActor
 from .event_log import Log
 from .hooks import HookActor as HookActor
 from .side_calls import SideCalls

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from ..actors.children import Children
 from ..actors.group import ConversationGroup
 from ..decisions import share_of
 from ..errors import ConversationMissing
@@ -17,9 +18,6 @@ from ..state import State
 from ..tools import ToolType
 from .hosts import Hosts
 from .opening import Opening
-
-if TYPE_CHECKING:
-    from ..actors.delegate import Children
 
 
 class Beginning(Protocol):
