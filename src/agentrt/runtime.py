@@ -382,10 +382,11 @@ class Runtime:
 
     async def resolver(self) -> Resolver:
         """Return what reads the files with instructions for agents."""
-        if self._resolver is None:
+        if (found := self._resolver) is None:
             module = loaded("agentrt.sources.resolver") or await load("agentrt.sources.resolver")
-            self._resolver = self._resolver or module.Resolver(self._home, self._cache, self.store.shelf, saved_profile)
-        return self._resolver
+            made: Resolver = module.Resolver(self._home, self._cache, self.store.shelf, saved_profile)
+            found = self._resolver = self._resolver or made
+        return found
 
     def _own(self) -> Own:
         return Own((*self.store.places, *KeyFile.paths(self._home)), tuple(sorted(self.ports)))
