@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from agentrt.actors.file_keeper import Patience
 from agentrt.actors.group import Parts
+from agentrt.actors.patience import Patience
 
 
 def waiting(patience: Patience) -> Callable[[Parts], Parts]:

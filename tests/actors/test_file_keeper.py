@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool
-from agentrt.actors.file_keeper import Patience
+from agentrt.actors.patience import Patience
 from agentrt.errors import ConfigurationError, ConversationExists, EventRefused, WorkspaceError
 from agentrt.events import (
     ActionEvent,
