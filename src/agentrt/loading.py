@@ -31,7 +31,9 @@ def loaded(name: str) -> ModuleType | None:
 
 
 async def load(name: str) -> ModuleType:
-    """Return the module of that name, imported in a thread. Raises what its import raises."""
+    """Return the module of that name, imported in a thread if it was not yet. Raises what its import raises."""
+    if (module := loaded(name)) is not None:
+        return module
     return await anyio.to_thread.run_sync(load_now, name)
 
 

@@ -36,7 +36,7 @@ from .ids import new_id
 from .llm import LimitedClient, ModelsClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
 from .llm.masking import keys_of
 from .llm.profiles import saved_profile
-from .loading import load, loaded
+from .loading import load
 from .mcp.connections import Connections
 from .mcp.hiding import hide_in
 from .mcp.tokens import tokens_of
@@ -383,7 +383,7 @@ class Runtime:
     async def resolver(self) -> Resolver:
         """Return what reads the files with instructions for agents."""
         if (found := self._resolver) is None:
-            module = loaded("agentrt.sources.resolver") or await load("agentrt.sources.resolver")
+            module = await load("agentrt.sources.resolver")
             made: Resolver = module.Resolver(self._home, self._cache, self.store.shelf, saved_profile)
             found = self._resolver = self._resolver or made
         return found

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any
 
-from ..loading import load, loaded
+from ..loading import load
 from .core import Actor
 
 
@@ -18,7 +18,7 @@ class LoadedActor(AbstractAsyncContextManager[Any]):
         self._module, self._make = f"{__package__}.{module}", make
 
     async def __aenter__(self) -> Any:
-        self._actor = self._make(loaded(self._module) or await load(self._module))
+        self._actor = self._make(await load(self._module))
         return await self._actor.__aenter__()
 
     async def __aexit__(

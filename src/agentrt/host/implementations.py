@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from ..critics import CRITICS
 from ..decisions.agents import check_names
-from ..loading import load, loaded
+from ..loading import load
 from ..protocols import Condenser, Critic, SecurityAnalyzer
 from ..specs import Agent, Tool, ToolDefinition, Workspace
 from ..specs.agent import MODEL, RULES
@@ -79,7 +79,7 @@ class Implementations:
         """Import the built-in tools of an agent, and what keeps the files that they change, off the event loop."""
         if missing := BUILT_IN.unloaded((*(spec.name for spec in agent.tools), *ALWAYS)):
             await anyio.to_thread.run_sync(BUILT_IN.load, missing)
-        if agent.checkpoints and loaded(KEEPER) is None:
+        if agent.checkpoints:
             await load(KEEPER)
 
     def tools_of(self, agent: Agent, workspace: Workspace, more: Sequence[ToolType], quota: Quota) -> Tools:
