@@ -1,8 +1,8 @@
 import type { ServerSecret } from "@agentrt/client";
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { clean } from "../../model/words";
 import { rest } from "../../state/session";
-import { Field, Form, Remove, Said, useRequests } from "../settings/parts";
+import { Field, Form, Remove, Said, useRequests, useSecretValue, VariableName } from "../settings/parts";
 import type { SectionProps } from "./settings";
 
 /** The keys of providers, and secrets that MCP servers refer to: names are listed, values are only sent to the server. */
@@ -12,15 +12,11 @@ export function Keys({ known, refresh }: SectionProps) {
   const providers = known.secrets.filter(({ provider }) => provider !== "");
   const [chosen, setChosen] = useState(providers[0]?.name ?? "");
   const [name, setName] = useState("");
-  const [given, setGiven] = useState(false);
-  // the value stays in its field, and is nowhere else but in the request
-  const field = useRef<HTMLInputElement>(null);
+  const secret = useSecretValue();
   const there = known.secrets.filter(({ source }) => source !== "none");
   const wanted = chosen || name.trim();
   const save = async (): Promise<void> => {
-    const value = field.current?.value ?? "";
-    if (field.current) field.current.value = "";
-    setGiven(false);
+    const value = secret.take();
     if (await saving.save(() => rest.saveServerSecret(wanted, value), `${wanted} was saved`)) setName("");
   };
   return (
@@ -37,7 +33,7 @@ export function Keys({ known, refresh }: SectionProps) {
         ))}
       </ul>
       <Said saving={removing} />
-      <Form title="Add or replace" needs="save_server_secret" saving={saving} action="Save key" ready={wanted !== "" && given} onSubmit={() => void save()}>
+      <Form title="Add or replace" needs="save_server_secret" saving={saving} action="Save key" ready={wanted !== "" && secret.given} onSubmit={() => void save()}>
         <div class="settings-pair">
           <Field label="For">
             <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
@@ -49,23 +45,10 @@ export function Keys({ known, refresh }: SectionProps) {
               <option value="">another provider or secret</option>
             </select>
           </Field>
-          {chosen === "" ? (
-            <Field label="Name" hint="of its variable">
-              <input
-                type="text"
-                value={name}
-                placeholder="GITHUB_TOKEN"
-                pattern="[A-Za-z_][A-Za-z0-9_]*"
-                title="Letters, digits and _, not starting with a digit"
-                autocomplete="off"
-                spellcheck={false}
-                onInput={(event) => setName(event.currentTarget.value)}
-              />
-            </Field>
-          ) : null}
+          {chosen === "" ? <VariableName value={name} hint="of its variable" onInput={setName} /> : null}
         </div>
         <Field label="Key">
-          <input ref={field} type="password" autocomplete="off" onInput={(event) => setGiven(event.currentTarget.value !== "")} />
+          {secret.input}
         </Field>
       </Form>
     </>

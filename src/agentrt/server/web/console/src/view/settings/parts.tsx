@@ -129,6 +129,47 @@ export function Field({ label, hint, children }: FieldProps) {
   );
 }
 
+/** The name of an environment variable. */
+export function VariableName({ value, hint, onInput }: { value: string; hint: string; onInput: (value: string) => void }) {
+  return (
+    <Field label="Name" hint={hint}>
+      <input
+        type="text"
+        value={value}
+        placeholder="GITHUB_TOKEN"
+        pattern="[A-Za-z_][A-Za-z0-9_]*"
+        title="Letters, digits and _, not starting with a digit"
+        autocomplete="off"
+        spellcheck={false}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    </Field>
+  );
+}
+
+interface SecretValue {
+  /** Whether there is one. */
+  given: boolean;
+  /** Return it, and empty its field. */
+  take: () => string;
+  /** Its field. */
+  input: ComponentChildren;
+}
+
+/** A value that stays in its field, and is nowhere else but in the request. */
+export function useSecretValue(): SecretValue {
+  const field = useRef<HTMLInputElement>(null);
+  const [given, setGiven] = useState(false);
+  const take = (): string => {
+    const value = field.current?.value ?? "";
+    if (field.current) field.current.value = "";
+    setGiven(false);
+    return value;
+  };
+  const input = <input ref={field} type="password" autocomplete="off" onInput={(event) => setGiven(event.currentTarget.value !== "")} />;
+  return { given, take, input };
+}
+
 /** A button that removes something when it is pressed twice. */
 export function Remove({ name, busy, danger = false, onRemove }: { name: string; busy: boolean; danger?: boolean; onRemove: () => void }) {
   const [sure, setSure] = useState(false);

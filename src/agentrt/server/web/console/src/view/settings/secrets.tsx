@@ -1,8 +1,8 @@
 import type { SavedSecret } from "@agentrt/client";
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { clean } from "../../model/words";
 import { may } from "../../state/session";
-import { Field, Form, Remove, Said, useSaving } from "./parts";
+import { Field, Form, Remove, Said, useSaving, useSecretValue, VariableName } from "./parts";
 import type { SectionProps } from "./settings";
 
 /** Secrets for commands: names are listed, values are only sent to the server. */
@@ -10,17 +10,10 @@ export function Secrets(props: SectionProps) {
   const saving = useSaving(props);
   const removing = useSaving(props);
   const [name, setName] = useState("");
-  const [given, setGiven] = useState(false);
-  // the value stays in its field, and is nowhere else but in the request
-  const field = useRef<HTMLInputElement>(null);
+  const secret = useSecretValue();
   const secrets = props.configured.found?.secrets ?? {};
-  const empty = (): void => {
-    if (field.current) field.current.value = "";
-    setGiven(false);
-  };
   const save = async (): Promise<void> => {
-    const value = field.current?.value ?? "";
-    empty();
+    const value = secret.take();
     const known = name in secrets;
     if (await saving.control([{ type: "secrets", secrets: { [name]: value } }], known ? "Replaced" : "Added")) setName("");
   };
@@ -45,21 +38,10 @@ export function Secrets(props: SectionProps) {
         ))}
       </ul>
       <Said saving={removing} />
-      <Form title="Add or replace" needs="secrets" saving={saving} action={name in secrets ? "Replace" : "Add"} ready={name !== "" && given} onSubmit={() => void save()}>
-        <Field label="Name" hint="of the environment variable">
-          <input
-            type="text"
-            value={name}
-            placeholder="GITHUB_TOKEN"
-            pattern="[A-Za-z_][A-Za-z0-9_]*"
-            title="Letters, digits and _, not starting with a digit"
-            autocomplete="off"
-            spellcheck={false}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-        </Field>
+      <Form title="Add or replace" needs="secrets" saving={saving} action={name in secrets ? "Replace" : "Add"} ready={name !== "" && secret.given} onSubmit={() => void save()}>
+        <VariableName value={name} hint="of the environment variable" onInput={setName} />
         <Field label="Value">
-          <input ref={field} type="password" autocomplete="off" onInput={(event) => setGiven(event.currentTarget.value !== "")} />
+          {secret.input}
         </Field>
       </Form>
     </>
