@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -35,3 +36,24 @@ async def test_changes_are_told_before_the_first_commit_and_after(tmp_path: Path
     assert len(found.head or "") == {"sha1": 40, "sha256": 64}[objects]
     assert [(item.path, item.status) for item in found.items] == [("a", "modified"), ("b", "untracked")]
     assert "-one\n+three\n" in (await git.diff(str(tmp_path), "a")).diff
+
+
+async def test_a_change_of_equal_size_within_the_second_of_the_index_is_seen(tmp_path: Path) -> None:
+    """The times are set, since a slow machine would be needed otherwise."""
+    file, then = tmp_path / "a", (1_600_000_000, 1_600_000_000)
+
+    def write(text: str) -> int:
+        file.write_text(text)
+        os.utime(file, then)
+        return int(file.stat().st_ctime)
+
+    run(tmp_path, "init", "-q")
+    while True:
+        begun = write("one\n")
+        run(tmp_path, "add", "a")
+        run(tmp_path, "commit", "-q", "-m", "first")
+        os.utime(tmp_path / ".git/index", then)
+        if write("two\n") == begun:
+            break
+        run(tmp_path, "update-ref", "-d", "HEAD")
+    assert [(item.path, item.status) for item in (await git.changes(str(tmp_path))).items] == [("a", "modified")]

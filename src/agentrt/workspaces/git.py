@@ -150,15 +150,18 @@ def _prepare(made: Path, place: Path, head: str | None, long: bool) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
+    """Copy a file with its time: git reads the content of files that are not older than the index."""
     try:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return  # there is none, or it is a link
     with open(descriptor, "rb") as file:
-        if os.fstat(descriptor).st_size > INDEX:
+        found = os.fstat(descriptor)
+        if found.st_size > INDEX:
             raise WorkspaceError("git-too-large", f"its {source.name} has too many bytes")
         with target.open("wb") as copy:
             shutil.copyfileobj(file, copy)
+    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
 async def _git(tree: str, environment: dict[str, str], *arguments: str, check: bool = True) -> tuple[bytes, bool]:
