@@ -6,6 +6,7 @@ import os
 import signal
 from collections import Counter
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,9 @@ async def test_servers_that_are_killed_while_they_resume_strand_nobody(tmp_path:
         def size() -> int:
             return sum(file.stat().st_size for log in logs.values() for file in log.iterdir() if file.is_file())
 
+        def grown_since(before: int) -> bool:
+            return size() > before
+
         for moment in MOMENTS:
             async with agentrt_serve(tmp_path, *model, "--resume-running", OPENAI_API_KEY="none") as server:
                 await killed_after(server.process, moment)
@@ -125,7 +129,7 @@ async def test_servers_that_are_killed_while_they_resume_strand_nobody(tmp_path:
                 break
             before = size()
             async with agentrt_serve(tmp_path, *model, "--resume-running", OPENAI_API_KEY="none") as server:
-                await eventually(lambda before=before: size() > before, "a conversation is recovered", 60)
+                await eventually(partial(grown_since, before), "a conversation is recovered", 60)
                 await killed_after(server.process, 0.0)
             left = paused()
         assert left, "some were killed between their recovery and their run"
