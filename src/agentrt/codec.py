@@ -136,6 +136,7 @@ def skim(record: bytes, schema: Schema = CURRENT) -> Event:
         labels=seen.labels,
         fingerprint=seen.fingerprint,
         found=seen.found,
+        skills=seen.skills,
         tokens=seen.tokens,
     )
 

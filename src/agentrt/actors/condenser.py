@@ -18,6 +18,7 @@ from ..context.condensing import (
     Room,
     against_the_laws,
     cut,
+    in_force,
     is_needed,
     maskable,
     reset,
@@ -41,7 +42,7 @@ from ..specs.given import converted
 from ..specs.summary import Summary
 from ..specs.tokens import MESSAGE_TOKENS, tokens_of
 from ..state import Seen, State, masked
-from ..state.seeing import condensed
+from ..state.seeing import STANDING, condensed
 from .dispatcher import Perform
 from .event_log import Log
 from .side_calls import SideCalls
@@ -62,6 +63,8 @@ class _Made(msgspec.Struct, frozen=True):
     summary: str = ""
     facts: Summary | None = None
     problem: str = ""
+    standing: tuple[str, ...] = ()
+    """The ids of forgotten events whose texts stay in force."""
 
 
 class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
@@ -141,12 +144,15 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
         if not made.forgotten:
             return _Made(masked=made.masked)
         gone = [seen for seen in view if seen.id in made.forgotten]
-        count = sum(seen.type != SUMMARY for seen in gone)
-        head = rendered(Summary(count=count, first=gone[0].seq, last=gone[-1].seq), _recall(self._log.state))
+        stays = [seen for seen in view if seen.id not in made.forgotten]
+        texts = in_force(gone, (*stays, *self._log.state.branch.queued), room.standing)
+        count = sum(seen.type not in (SUMMARY, STANDING) for seen in gone)
+        facts = Summary(count=count, first=gone[0].seq, last=gone[-1].seq, left_out=texts.left_out)
+        head = rendered(facts, _recall(self._log.state))
         summary = f"{head}\n\n{made.summary}".strip()
         if tokens_of(summary) + MESSAGE_TOKENS >= sum(seen.tokens for seen in gone):
             raise ConfigurationError("its summary is longer than what it stands for")
-        return _Made(made.forgotten, made.masked, summary)
+        return _Made(made.forgotten, made.masked, summary, standing=texts.kept)
 
     def _checked(self, given: object, view: Sequence[Seen], one: NamedCondenser) -> Condensed:
         """Return what a condenser gave, checked. Raise `ConfigurationError` if it is invalid."""
@@ -169,20 +175,27 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
         before = next((event for event in events[at.first :] if isinstance(event, CondensationSummaryEvent)), None)
         told = events[at.first :]
         room = replace(room, summary=min(room.summary, sum(seen.tokens for seen in gone) // 2))
+        stays = (*view[: at.first], *view[at.end :], *state.branch.queued)
+        texts = in_force(gone, stays, room.standing)
         said = None
         if isinstance(one, LLMSummarizingCondenser):
             said, problem = await self._said(state, one, events, len(gone), room)
         known = _known(before)
         facts = merged(known, said, await anyio.to_thread.run_sync(found_in, told))
         first = known.first if known is not None and known.first else gone[0].seq
-        count = (known.count if known is not None else 0) + sum(seen.id != getattr(before, "id", "") for seen in gone)
-        facts = bounded(replace(facts, count=count, first=first, last=gone[-1].seq), room.summary)
-        text, most = rendered(facts, _recall(state)), sum(seen.tokens for seen in gone) - MESSAGE_TOKENS
+        fresh = sum(seen.type != STANDING and seen.id != getattr(before, "id", "") for seen in gone)
+        count = (known.count if known is not None else 0) + fresh
+        shown = {seen.stands for seen in stays} | {seen.stands for seen in gone if seen.id in texts.kept}
+        missing = dict.fromkeys((*(known.left_out if known is not None else ()), *texts.left_out))
+        left_out = tuple(name for name in missing if name not in shown)
+        last = max(seen.seq for seen in gone)
+        facts = bounded(replace(facts, count=count, first=first, last=last, left_out=left_out), room.summary)
+        text, most = rendered(facts, _recall(state)), sum(seen.tokens for seen in gone) - MESSAGE_TOKENS - texts.tokens
         if tokens_of(text) >= most:
-            text = rendered(Summary(count=count, first=first, last=facts.last))
+            text = rendered(Summary(count=count, first=first, last=facts.last, left_out=left_out))
         if tokens_of(text) >= most:
             return _Made(problem=problem or "the summary would be longer than what it stands for")
-        return _Made(tuple(seen.id for seen in gone), (), text, facts, problem)
+        return _Made(tuple(seen.id for seen in gone), (), text, facts, problem, texts.kept)
 
     async def _said(
         self, state: State, one: LLMSummarizingCondenser, events: Sequence[Event], count: int, room: Room
@@ -224,6 +237,7 @@ def _event(state: State, reason: CondensationReason, made: _Made) -> Condensatio
     event = Condensation(
         forgotten_event_ids=made.forgotten,
         masked_event_ids=made.masked,
+        standing_event_ids=made.standing,
         summary=made.summary,
         reason=reason,
         facts=made.facts,

@@ -6,7 +6,7 @@ model's reasoning stay with it; there is one summary, after the first events.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, pairwise
 
 import msgspec
@@ -23,6 +23,9 @@ SUMMARY_SHARE = 0.25
 LEAST_SUMMARY, MOST_SUMMARY = 250, 6000
 """Minimum and maximum number of tokens for a summary."""
 
+UNKNOWN_WINDOW = 32_000
+"""The context window that is assumed for the share of texts in force where a model's is unknown, in tokens."""
+
 BARE_SUMMARY = 60
 """Maximum number of tokens of a summary that says only which events it replaces."""
 
@@ -38,6 +41,8 @@ class Room(msgspec.Struct, frozen=True):
     """The tokens of these that the summary may have."""
     must: bool = False
     """Whether the view must become shorter for the run to go on."""
+    standing: int = 0
+    """The tokens that texts in force may take after the summary."""
 
 
 class Condensed(msgspec.Struct, frozen=True):
@@ -119,7 +124,41 @@ def room_after(state: State, one: BoundedCondenser, reason: CondensationReason, 
         tokens=least,
         summary=min(max(summary, LEAST_SUMMARY), MOST_SUMMARY),
         must=must or bool(window and (size + waiting) * measure > window),
+        standing=_standing_room(one, int((window or one.max_tokens or UNKNOWN_WINDOW) / measure)),
     )
+
+
+def _standing_room(one: BoundedCondenser, window: int) -> int:
+    return 0 if isinstance(one, ObservationMaskingCondenser) else int(window * one.standing_share)
+
+
+class InForce(msgspec.Struct, frozen=True):
+    """What stays of the texts in force when events are forgotten: the ids of their events, and the `stands` of those
+    that have no room.
+    """
+
+    kept: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    tokens: int = 0
+
+
+def in_force(gone: Sequence[Seen], stays: Iterable[Seen], room: int) -> InForce:
+    """Return which texts of forgotten events stay in force: the newest of each, most recent first, in `room` tokens and
+    half of what is forgotten. A text that another one in the rest of the view replaces does not.
+    """
+    known = {seen.stands for seen in stays if seen.stands}
+    left = min(room, sum(seen.tokens for seen in gone) // 2)
+    kept, missing, taken = list[str](), list[str](), 0
+    for seen in reversed(gone):
+        if not seen.stands or seen.stands in known:
+            continue
+        known.add(seen.stands)
+        if seen.tokens <= left - taken:
+            kept.append(seen.id)
+            taken += seen.tokens
+        else:
+            missing.append(seen.stands)
+    return InForce(tuple(kept[::-1]), tuple(missing[::-1]), taken)
 
 
 def cuts(view: Sequence[Seen]) -> list[int]:
@@ -165,10 +204,11 @@ def cut(view: Sequence[Seen], keep_first: int, room: Room, progress: float) -> C
     if not ends:
         return None
     upto = [0, *accumulate(seen.tokens for seen in view)]
+    standing = in_force(view[first:], view[:first], room.standing).tokens
 
     def gained(end: int) -> int:
         gone = upto[end] - upto[first]
-        return gone - max(min(room.summary, gone // 2), BARE_SUMMARY)
+        return gone - max(min(room.summary, gone // 2), BARE_SUMMARY) - min(standing, gone // 2)
 
     def fits(end: int) -> bool:
         events, tokens = first + 1 + len(view) - end, upto[-1] - gained(end)
@@ -194,12 +234,15 @@ def reset(view: Sequence[Seen], keep_first: int, room: Room) -> Cut | None:
 
 
 def maskable(view: Sequence[Seen], attention_window: int) -> list[Seen]:
-    """Return the results whose output may be removed: all but the newest ones, those that end a turn, and those that
-    would not become shorter.
+    """Return the results whose output may be removed: all but the newest ones, those that end a turn, those that would
+    not become shorter, and texts in force.
     """
     results = [seen for seen in view if seen.type == "ObservationEvent" and not seen.answer]
     old = results[: max(len(results) - attention_window, 0)]
-    return [seen for seen in old if not seen.masked and seen.tokens > MASKED_TOKENS]
+    newest = {seen.stands: seen.id for seen in view if seen.stands}
+    return [
+        seen for seen in old if not seen.masked and seen.tokens > MASKED_TOKENS and newest.get(seen.stands) != seen.id
+    ]
 
 
 def against_the_laws(view: Sequence[Seen], forgotten: Collection[str], keep_first: int) -> str | None:

@@ -14,7 +14,6 @@ from ..events import (
     MessageEvent,
     ObservationEvent,
     SecretsChanged,
-    SkillActivated,
     UserRejectObservation,
 )
 from ..specs.content import plain
@@ -58,7 +57,6 @@ def found_in(events: Sequence[Event]) -> Summary:
     """Return what is found in events of a view, in which each result comes after its call."""
     calls = {event.id: event for event in events if isinstance(event, ActionEvent)}
     thoughts = [_line(event.thought, LONGEST_THOUGHT) for event in calls.values() if event.thought.strip()]
-    skills = dict.fromkeys(event.skill for event in events if isinstance(event, SkillActivated))
     secrets = [tuple(f"${name}" for name in event.secrets) for event in events if isinstance(event, SecretsChanged)]
     asked = tuple(_asked(events))
     return Summary(
@@ -66,10 +64,6 @@ def found_in(events: Sequence[Event]) -> Summary:
         asked=asked,
         decisions=(
             *thoughts[-MOST_THOUGHTS - 1 : -1],
-            *(
-                f"{STANDING}the skill {name} was in use: ask for it again if you need it"
-                for name in dict.fromkeys(skills)
-            ),
             *(
                 f"{STANDING}the secrets {', '.join(names)} are there, for commands that name them"
                 for names in secrets[-1:]

@@ -13,6 +13,7 @@ from ..events import Event, ModelVisible
 from ..specs.content import plain, text
 from ..specs.summary import Summary
 from ..specs.tokens import BYTES_A_TOKEN, tokens_of
+from ..state.seeing import standing_name
 from .extracting import STANDING
 from .messages import Message, to_messages
 
@@ -200,14 +201,18 @@ def _short(text: str, longest: int) -> str:
 
 def rendered(summary: Summary, recall: str = "") -> str:
     """Return the text that replaces the summarized events in the view; `recall` is the tool that brings them back."""
+    missing = f" {_OUT_OF_FORCE}: {', '.join(map(standing_name, summary.left_out))}." if summary.left_out else ""
     back = f" `{recall}` brings any of them back, by its number or by words in it." if recall else ""
     of = f"{summary.count:,} earlier events, #{summary.first} to #{summary.last}, that are no longer shown"
-    head = f"[This is a summary of {of}.{back}]"
+    head = f"[This is a summary of {of}.{back}{missing}]"
     parts = [head]
     for part, heading, _ in _SHARES:
         if lines := [line for line in _entries(summary, part) if line]:
             parts.append(f"## {heading}\n" + (lines[0] if part == "task" else "\n".join(f"- {line}" for line in lines)))
     return "\n\n".join(parts)
+
+
+_OUT_OF_FORCE = "Still in force, but left out for want of room, so ask for it or look at its file again"
 
 
 def shortened(events: Sequence[Event], most: int, question: str) -> list[Message]:

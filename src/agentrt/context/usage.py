@@ -9,6 +9,7 @@ import msgspec
 from ..specs.condensers import most_events, stages
 from ..specs.tokens import tokens_of
 from ..state import Seen, State
+from ..state.seeing import SKILL, STANDING
 from .condensing import most_tokens, window_known
 
 INSTRUCTIONS, CONTEXT, TOOLS = "system prompt", "context", "tools"
@@ -89,6 +90,8 @@ def _parts(state: State, seen: Seen) -> Iterator[tuple[str, str, int]]:
         yield TOOLS, "", seen.tokens - said - own
     elif seen.type == "MessageEvent":
         yield ("user" if seen.user else "agent" if seen.answer else "notices"), "", seen.tokens
+    elif seen.type == STANDING:
+        yield ("skills" if seen.stands.startswith(SKILL) else "notices"), "", seen.tokens
     else:
         kind = _KINDS.get(seen.type, "notices")
         yield kind, seen.tool_name if kind in ("calls", "results") else "", seen.tokens

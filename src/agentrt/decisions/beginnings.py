@@ -27,7 +27,7 @@ from ..events import (
 )
 from ..specs.content import text
 from ..specs.tokens import content_tokens
-from ..state import State, apply, marked
+from ..state import State, apply, marked, marked_result
 from .commands import (
     Activate,
     AssessRisk,
@@ -159,6 +159,8 @@ def complete(
         nonlocal state
         if isinstance(event, MessageEvent):
             event = marked(state, event)
+        elif isinstance(event, ObservationEvent):
+            event = marked_result(state, event)
         numbered = _numbered(event, state.seq + 1)
         state = apply(state, numbered)
         batch.append(numbered)

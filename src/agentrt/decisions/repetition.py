@@ -10,6 +10,7 @@ import msgspec
 from ..chain import Chain
 from ..specs import StuckDetection
 from ..state import Seen
+from ..state.seeing import STANDING
 
 WINDOW = 40
 """Minimum number of places of the view that are examined: twenty actions with their results."""
@@ -98,7 +99,7 @@ def _monologue(recent: Sequence[Seen], limits: StuckDetection, nudged: int) -> R
         seen = recent[place]
         if seen.answer or (_complains(seen) and not (place and recent[place - 1].answer)):
             told, since = told + 1, seen.seq
-        elif not (_complains(seen) or seen.type == "CondensationSummaryEvent" or seen.seq == nudged + 1):
+        elif not (_complains(seen) or seen.type in ("CondensationSummaryEvent", STANDING) or seen.seq == nudged + 1):
             break
     return _reached("monologue", told, limits.monologue, since)
 

@@ -180,6 +180,10 @@ class Condensation(Event, frozen=True, kw_only=True):
     summary: str = ""
     masked_event_ids: tuple[Id, ...] = ()
     reason: CondensationReason | None = None
+    standing_event_ids: tuple[Id, ...] | None = None
+    """The forgotten events whose texts stay in force, such as skills and the plan: the view has them after the summary.
+    None: the event is of a version that put nothing back.
+    """
     facts: Summary | None = None
     """The parts of the summary, for the next summary that replaces it."""
     labels: tuple[Label, ...] = ()

@@ -157,6 +157,8 @@ class ObservationEvent(Event, frozen=True, kw_only=True):
     fingerprint: int = 0
     found: tuple[str, ...] = ()
     """Tools that a search has found: they can be called from here on."""
+    skills: tuple[str, ...] = ()
+    """The skills that the files named by the call activate; the log finds them when it takes the result."""
     tokens: int = 0
     """The estimated tokens of its content, counted when the log takes it."""
 

@@ -46,6 +46,10 @@ class _Bounded(_ByTokens, frozen=True, kw_only=True, omit_defaults=True):
     """The number of events at which a view is condensed, to half of that."""
     keep_first: Count = 2
     """The number of events kept at the beginning: at least the instructions and the first message."""
+    standing_share: Share = 0.1
+    """The share of the context window for texts that stay in force: activated skills, the rules of directories, the
+    plan. They are put back after the summary, most recent first, and the summary names those without room.
+    """
 
     def __post_init__(self) -> None:
         Given.__post_init__(self)

@@ -21,3 +21,5 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Open work."""
     failed: tuple[str, ...] = ()
     """Failures: mainly commands."""
+    left_out: tuple[str, ...] = ()
+    """The texts in force that had no room after the summary, by `Seen.stands`."""

@@ -144,6 +144,8 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The argument that names a skill, whose text is the result; "" if there is none."""
     recalls: bool = False
     """Whether it brings back events that a condensation removed from the view."""
+    stands: bool = False
+    """Whether its last result stays in the view after a condensation, such as a plan."""
     looks: bool = False
     """Whether it asks a vision model about an image, by the image's number in the view."""
     server: str = ""

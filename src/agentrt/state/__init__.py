@@ -26,7 +26,7 @@ from .parts import (
 )
 from .places import check_epoch, checkpoint, seq_of
 from .seeing import as_seen, masked, shown, summarized
-from .skills import marked
+from .skills import marked, marked_result
 from .status import CHANGES, Change
 from .turns import unread
 
@@ -60,6 +60,7 @@ __all__ = [
     "checkpoint",
     "fold",
     "marked",
+    "marked_result",
     "masked",
     "seq_of",
     "shown",

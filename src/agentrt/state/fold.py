@@ -183,6 +183,8 @@ def _apply(state: State, event: Event) -> State:
             return replace(state, branch=here)
         case Condensation():
             here = with_view(here, condensed(here.view, event))
+            if event.standing_event_ids is not None:
+                here = skills.in_view(here)
             waiting = len(here.queued), sum(seen.tokens for seen in here.queued)
             sizes = len(here.view) + waiting[0], here.tokens + waiting[1]
             here = replace(here, condense="", condensed=sizes)

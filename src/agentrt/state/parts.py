@@ -50,6 +50,10 @@ class Seen(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Whether it carries a provider's record of the model's reasoning, which later events need."""
     masked: bool = False
     """Whether a condensation removed its output."""
+    stands: str = ""
+    """What its text keeps in force: a skill, as `skill:NAME`, or the tool whose last result stays. Of equal ones, the
+    newest counts.
+    """
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=True):

@@ -30,6 +30,12 @@ from ..specs.content import plain, text
 from ..specs.tokens import BYTES_A_TOKEN, MESSAGE_TOKENS, content_tokens, tokens_of
 from .parts import Branch, Seen
 
+SKILL = "skill:"
+"""The prefix of a skill's name in `Seen.stands`."""
+
+STANDING = "StandingContext"
+"""The type of a place whose event was forgotten and whose text stays in force."""
+
 MASKED_TOKENS = 24
 """The most tokens of a result whose output was replaced by a note."""
 
@@ -45,7 +51,8 @@ def as_seen(event: ModelVisible, tool: ToolDefinition | None = None) -> Seen:
         case ObservationEvent():
             kind, said = "ObservationEvent", event.fingerprint
             last = tool is not None and tool.ends_turn and not event.is_error
-            return Seen(*at, kind, event.tool_name, event.action_id, last, said, tokens=tokens)
+            stands = event.tool_name if tool is not None and tool.stands and not event.is_error else ""
+            return Seen(*at, kind, event.tool_name, event.action_id, last, said, tokens=tokens, stands=stands)
         case AgentErrorEvent():
             kind, said = "AgentErrorEvent", crc32(event.error.encode()) or 1
             return Seen(*at, kind, event.tool_name, event.action_id, fingerprint=said, tokens=tokens)
@@ -60,15 +67,10 @@ def as_seen(event: ModelVisible, tool: ToolDefinition | None = None) -> Seen:
             return Seen(*at, "MessageEvent", answer=answer, fingerprint=said, user=user, tokens=tokens, thinks=thinks)
         case ResourceLost():
             return Seen(*at, "ResourceLost", event.tool_name, tokens=tokens)
-        case (
-            SystemPromptEvent()
-            | CondensationSummaryEvent()
-            | SecretsChanged()
-            | ContextChanged()
-            | SkillActivated()
-            | ToolsChanged()
-        ):
+        case SystemPromptEvent() | CondensationSummaryEvent() | SecretsChanged() | ContextChanged() | ToolsChanged():
             return Seen(*at, type(event).__name__, tokens=tokens)
+        case SkillActivated():
+            return Seen(*at, "SkillActivated", tokens=tokens, stands=SKILL + event.skill)
         case _:
             assert_never(event)
 
@@ -132,17 +134,25 @@ def prompted(view: Chain[Seen], prompt: Seen) -> Chain[Seen]:
 
 
 def condensed(view: Chain[Seen], event: Condensation) -> Chain[Seen]:
-    """Return the view without the events that a condensation forgot or masked, and with its summary."""
+    """Return the view without the events that a condensation forgot or masked, with its summary and, after this, the
+    texts that stay in force.
+    """
     forgotten, hidden = frozenset(event.forgotten_event_ids), frozenset(event.masked_event_ids)
+    stays = frozenset(event.standing_event_ids or ())
     kept: list[Seen] = []
+    standing: list[Seen] = []
     place: int | None = None
     for seen in view:
         if seen.id not in forgotten:
             kept.append(masked(seen) if seen.id in hidden else seen)
-        elif place is None:
+            continue
+        if place is None:
             place = len(kept)
-    if place is not None and event.summary:
-        kept.insert(place, as_seen(summarized(event)))
+        if seen.id in stays:
+            standing.append(Seen(seen.seq, seen.id, STANDING, tokens=seen.tokens, stands=seen.stands))
+    if place is not None:
+        summary = [as_seen(summarized(event))] if event.summary else []
+        kept[place:place] = [*summary, *standing]
     return Chain(kept)
 
 
@@ -155,11 +165,21 @@ def shown(event: Event, seen: Seen) -> Event:
     """Return an event as the view shows it: a condensation as its summary, a masked result without output."""
     if isinstance(event, Condensation):
         return summarized(event)
+    if seen.type == STANDING and isinstance(event, ObservationEvent | SkillActivated):
+        head = text(STILL.format(what=standing_name(seen.stands)))
+        return MessageEvent(id=event.id, seq=event.seq, timestamp=event.timestamp, content=(*head, *event.content))
     if seen.masked and isinstance(event, ObservationEvent):
         return replace(event, content=text(LEFT_OUT.format(seq=event.seq)))
     return event
 
 
+def standing_name(stands: str) -> str:
+    """Return what stays in force in words, from `Seen.stands`."""
+    skill = stands.removeprefix(SKILL)
+    return f"the last result of {stands}" if skill == stands else f"the skill {skill}"
+
+
+STILL = "[Still in force, from before the summary: {what}.]"
 LEFT_OUT = "[This output was left out to save room: it is event {seq}.]"
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable
-from posixpath import normpath, relpath
+from contextlib import suppress
+from posixpath import join, normpath, relpath
 
 from msgspec.structs import replace
 
-from ..events import ActionEvent, ActionResult, ConsentGiven, MessageEvent, SkillActivated
+from ..events import ActionEvent, ActionResult, ConsentGiven, MessageEvent, ObservationEvent, SkillActivated
 from ..specs.content import plain
 from ..specs.context import Offer
 from ..specs.skill import Skill
 from ..specs.triggers import activated, touched
+from .batches import ANY_FILE, FILE
 from .parts import Activation, Branch, State
-from .seeing import as_seen
-
-FILE = "file:"
-"""The prefix of a file's resource key."""
+from .seeing import SKILL, as_seen
 
 
 def marked(state: State, event: MessageEvent) -> MessageEvent:
@@ -27,6 +28,67 @@ def marked(state: State, event: MessageEvent) -> MessageEvent:
     known = {*here.activated, *(due.skill for due in here.activating)}
     names = activated(state.context.skills, plain(event.content), known)
     return replace(event, skills=names) if names else event
+
+
+def marked_result(state: State, event: ObservationEvent) -> ObservationEvent:
+    """Return a result for the log, with the skills for the files that the call names: in a shell command, or in an
+    argument such as `path`. A call whose resources are files needs no mark.
+    """
+    if event.is_error or not (waiting := _waiting_for_files(state)):
+        return event
+    action = next((p.action for p in state.branch.pending if p.action.id == event.action_id), None)
+    if action is None or action.skill or any(key.startswith(FILE) and key != ANY_FILE for key in action.resources):
+        return event
+    assert state.context is not None
+    top = state.context.directory or "/"
+    place = event.details.get("working_dir")
+    names = _touched(waiting, _paths(state, action, place if isinstance(place, str) and place else top), top)
+    return replace(event, skills=names) if names else event
+
+
+LONGEST_COMMAND = 20_000
+"""The number of characters of a command in which files are looked for."""
+
+MOST_PATHS = 200
+"""Maximum number of paths that are taken from a call."""
+
+_NAMES_PATH = re.compile(r"(?:\w+_)?(?:path|file|filename|directory|dir)s?")
+_EXPANDED = re.compile(r"[\\\s$`*?~(){}<>|&;]")
+
+
+def _paths(state: State, action: ActionEvent, directory: str) -> list[str]:
+    """Return the absolute paths that a call may name; it ended in `directory`."""
+    shell = state.definition(action.tool_name).shell
+    if shell:
+        command = action.arguments.get(shell)
+        return [directory, *paths_named(command, directory)] if isinstance(command, str) else []
+    given = (value for name, value in action.arguments.items() if _NAMES_PATH.fullmatch(name))
+    texts = (text for value in given for text in (value if isinstance(value, list) else (value,)))
+    return [normpath(join(directory, text)) for text in texts if isinstance(text, str) and text][:MOST_PATHS]
+
+
+def paths_named(command: str, directory: str) -> tuple[str, ...]:
+    """Return the absolute paths that the words of a shell command may name, where it ended in `directory`. A word that
+    the shell expands names none.
+    """
+    lexer = shlex.shlex(command[:LONGEST_COMMAND], posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    found: dict[str, None] = {}
+    with suppress(ValueError):  # an unclosed quotation: the words before it count
+        for word in lexer:
+            path = word.rpartition("=")[2] if word.startswith("-") else word
+            if path and not path.startswith("-") and not _EXPANDED.search(path):
+                found[normpath(join(directory, path))] = None
+            if len(found) == MOST_PATHS:
+                break
+    return tuple(found)
+
+
+def _touched(skills: list[Skill], paths: Iterable[str], top: str) -> tuple[str, ...]:
+    """Return the names of the skills for these paths, each of which may be a file or a directory."""
+    below = [relpath(path, top) for path in paths]
+    found = (skill for path in below for one in (path, f"{path}/_") for skill in touched(skills, normpath(one)))
+    return tuple(dict.fromkeys(skill.name for skill in found))
 
 
 def agreed(state: State, event: ConsentGiven) -> State:
@@ -58,17 +120,34 @@ def heard(here: Branch, event: MessageEvent) -> Branch:
     return _activating(here, event.skills, event.id)
 
 
-def reached(state: State, action: ActionEvent) -> Branch:
-    """Apply an action that ran: the skills for files that it touched are about to be activated."""
+def reached(state: State, action: ActionEvent, named: tuple[str, ...] = ()) -> Branch:
+    """Apply an action that ran: the skills for files that it touched are about to be activated, and those `named` in
+    its result.
+    """
     here, context = state.branch, state.context
-    if context is None:
-        return here
-    skills = [skill for skill in context.skills if skill.paths and skill.name not in here.activated]
-    if not skills:
+    if context is None or not (skills := _waiting_for_files(state)):
         return here
     paths = (normpath(key.removeprefix(FILE)) for key in action.resources if key.startswith(FILE))
     names = [skill.name for path in paths for skill in touched(skills, relpath(path, context.directory or "/"))]
-    return _activating(here, names, action.id)
+    return _activating(here, (*names, *named), action.id)
+
+
+def _waiting_for_files(state: State) -> list[Skill]:
+    """Return the skills for files that are not in the view."""
+    skills = state.context.skills if state.context is not None else ()
+    if not skills:
+        return []
+    here = state.branch
+    known = {*here.activated, *(due.skill for due in here.activating)}
+    return [skill for skill in skills if skill.paths and skill.name not in known]
+
+
+def in_view(here: Branch) -> Branch:
+    """Return the branch where only skills whose texts the model still sees count as activated; the others may come
+    again.
+    """
+    shown = {seen.stands for seen in (*here.view, *here.queued) if seen.stands}
+    return replace(here, activated=tuple(name for name in here.activated if SKILL + name in shown))
 
 
 def _activating(here: Branch, names: Iterable[str], cause: str) -> Branch:

@@ -28,7 +28,7 @@ from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
 from . import skills
 from .parts import Branch, Check, Ended, Ending, Pending, Seen, State, Working
-from .seeing import as_seen, with_seen
+from .seeing import SKILL, as_seen, with_seen
 
 LOOKED_AT = 64
 """The number of results of a batch that are checked, from its end: calls of `finish` come last."""
@@ -150,6 +150,8 @@ def resulted(state: State, event: ActionResult) -> State:
         here = skills.answered(uncut(replace(here, pending=pending)), event)
         return replace(state, branch=with_labels(here, _labels(state, closed, event)))
     if closed.action.within is None:
+        if tool.invokes and isinstance(event, ObservationEvent) and not event.is_error:
+            seen = replace(seen, stands=SKILL + str(closed.action.arguments.get(tool.invokes, "")))
         here = with_seen(here, seen)
     else:  # the calling code sees it, not the model
         inner = (replace(one, result=event.seq) if one.id == event.action_id else one for one in here.inner)
@@ -162,7 +164,7 @@ def resulted(state: State, event: ActionResult) -> State:
     if ran and not seen.answer and state.agent is not None:
         here = _done(state.agent, here, seen)
     if ran and isinstance(event, ObservationEvent) and not event.is_error:
-        here = skills.reached(replace(state, branch=here), closed.action)
+        here = skills.reached(replace(state, branch=here), closed.action, event.skills)
     if not pending and _has_finished(here):
         here = replace(here, phase=Ending())
     state = replace(state, branch=here, answer=_finishing(closed.action) if seen.answer else state.answer)

@@ -23,7 +23,7 @@ from .reading import EVENTS, Part, load
 
 MEMO = "memo.bin"
 
-VERSION = 11
+VERSION = 12
 """Version of the layout below; a memo with another version is ignored."""
 
 

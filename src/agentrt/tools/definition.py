@@ -54,6 +54,7 @@ _CHECKED: Mapping[str, Any] = {
     "delegates": bool,
     "invokes": str,
     "recalls": bool,
+    "stands": bool,
     "looks": bool,
     "parts": dict[str, dict[str, str]],
 }
@@ -95,6 +96,7 @@ class ToolType:
     delegates: bool = False
     invokes: str = ""
     recalls: bool = False
+    stands: bool = False
     looks: bool = False
     parts: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)
     also: Mapping[str, str] = field(default_factory=dict, hash=False)

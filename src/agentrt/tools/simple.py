@@ -148,5 +148,6 @@ task_tracker = _Lenient(
     annotations=HARMLESS,
     on_crash=OnCrash.RETRY,
     effects=nothing,
+    stands=True,
     aliases=("todo", "todos", "todo_write", "todo_list", "task_list", "plan", "update_plan"),
 )

@@ -1466,6 +1466,7 @@ export interface components {
             seq: number;
             /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
+            standing_event_ids?: string[] | null;
             summary?: string;
             timestamp: string;
             tokens_after?: number;
@@ -2306,6 +2307,7 @@ export interface components {
             max_size?: number;
             max_tokens?: number | null;
             minimum_progress?: number;
+            standing_share?: number;
             /** @constant */
             type: "LLMSummarizingCondenser";
         };
@@ -2317,6 +2319,7 @@ export interface components {
             max_size?: number;
             max_tokens?: number | null;
             minimum_progress?: number;
+            standing_share?: number;
             /** @constant */
             type: "LLMSummarizingCondenser";
         };
@@ -2460,6 +2463,7 @@ export interface components {
             max_tokens?: number | null;
             minimum_progress?: number;
             name: string;
+            standing_share?: number;
             /** @constant */
             type: "NamedCondenser";
         };
@@ -2498,6 +2502,7 @@ export interface components {
             is_error?: boolean;
             labels?: ("mcp" | "outside" | "web")[];
             seq: number;
+            skills?: string[];
             /** @enum {unknown} */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
@@ -3070,6 +3075,7 @@ export interface components {
             files?: string[];
             first?: number;
             last?: number;
+            left_out?: string[];
             open?: string[];
             task?: string;
         };
@@ -3178,6 +3184,7 @@ export interface components {
             same?: components["schemas"]["Same"] | null;
             server?: string;
             shell?: string;
+            stands?: boolean;
         };
         ToolList: {
             items: components["schemas"]["ToolDefinition"][];
