@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from agentrt import LLM, Agent, Conversation, Runtime, Tool
-from agentrt.errors import ConfigurationError
+from agentrt.errors import ConfigurationError, ConversationMissing
 from agentrt.events import ActionEvent, Event, ObservationEvent
 from agentrt.testing import ScriptedLLM, call, finish
 
@@ -40,6 +41,35 @@ async def test_each_event_is_told_once_and_in_order(tmp_path: Path) -> None:
         numbers = [event.seq for event in later if event.seq <= last]
         assert numbers == list(range(numbers[0], last + 1))
         assert numbers[0] > len(logged), "what had happened before it was reopened is not told again"
+
+
+def own(directory: Path) -> dict[str, Any]:
+    """What a conversation takes that makes its own runtime."""
+    turns = [call("task_tracker", command="view"), finish("Done.")]
+    return {"store": directory / "store", "client": ScriptedLLM(turns)}
+
+
+async def test_a_conversation_with_a_runtime_of_its_own_tells_its_events(tmp_path: Path) -> None:
+    seen = list[Event]()
+    async with Conversation(AGENT, tmp_path, on_event=seen.append, **own(tmp_path)) as conversation:
+        assert await conversation.prompt("go") == "Done."
+    assert [event.seq for event in seen] == list(range(1, len(seen) + 1))
+    with pytest.raises(LookupError, match="mine"):
+        async with Conversation(AGENT, tmp_path, on_event=print, **own(tmp_path)):
+            raise LookupError("mine")
+
+    def fail(event: Event) -> None:
+        raise LookupError(f"no {event.seq}")
+
+    with pytest.raises(LookupError, match="no 1"):
+        async with Conversation(AGENT, tmp_path, on_event=fail, **own(tmp_path)):
+            await anyio.sleep_forever()
+
+
+async def test_a_conversation_that_cannot_be_entered_says_why(tmp_path: Path) -> None:
+    with pytest.raises(ConversationMissing):
+        async with Conversation(id="missing", on_event=print, **own(tmp_path)):
+            pass
 
 
 async def test_an_error_of_the_function_leaves_the_conversation(tmp_path: Path) -> None:
@@ -92,3 +122,5 @@ async def test_arguments_and_details_are_values(tmp_path: Path) -> None:
             action.arguments["command"] = "plan"  # type: ignore[index]
         results = [event for event in events if isinstance(event, ObservationEvent)]
         assert results[0].details == {"task_list": []}
+        results[0].details["task_list"].append("mine")
+        assert results[0].details == {"task_list": []}, "a change of a value changes no event"

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Never, cast
 
 from .actors.core import RestartPolicy
 from .actors.core.leases import Leases
@@ -99,7 +99,12 @@ class Runtime:
         resolve: Resolve | None = None,
         recast: Callable[[Parts], Parts] = lambda parts: parts,
         probe: Probe = lambda point: None,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            from .specs.arguments import check_names  # only then
+
+            check_names("Runtime", Runtime, unknown)
         if client is not None and not hasattr(client, "complete"):
             raise ConfigurationError(f"Runtime(client=...): expected a ModelClient, got {type(client).__name__}")
         given = os.environ if environment is None else environment

@@ -1,6 +1,6 @@
 """A constructor says what is wrong with its arguments, and what to write for a name from another SDK."""
 
-# mypy: disable-error-code="call-arg,arg-type"
+# mypy: disable-error-code="call-arg,arg-type,call-overload"
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agentrt import LLM, Agent, AgentContext, ConfirmRisky, Conversation, Limits, Skill, Tool
+from agentrt import LLM, Agent, AgentContext, ConfirmRisky, Conversation, Limits, Runtime, Skill, Tool, run_sync
 from agentrt.errors import ConfigurationError
 from agentrt.specs import arguments
 
@@ -46,6 +46,8 @@ def test_the_model_needs_no_name() -> None:
         (lambda: ConfirmRisky("HIGH", True, 3), "ConfirmRisky takes threshold, confirm_unknown without a name"),
         (lambda: Conversation(Agent("openai/x"), callbacks=[print]), "write on_event=..."),
         (lambda: Conversation(Agent("openai/x"), persistence_dir="x"), "write store=..."),
+        (lambda: run_sync(Agent("openai/x"), "Hi", persistence_dir="x"), "write store=..."),
+        (lambda: Runtime(tolls=()), "did you mean 'tools'?"),
         (lambda: Conversation(Agent("openai/x"), titel="x"), "did you mean 'title'?"),
     ],
 )
@@ -56,7 +58,7 @@ def test_an_argument_that_is_not_there(make: Callable[[], Any], words: str) -> N
 def test_no_habit_is_the_name_of_an_argument() -> None:
     constructors = {
         kind.__name__: set(inspect.signature(kind).parameters)
-        for kind in (LLM, Agent, Skill, AgentContext, Conversation, Tool)
+        for kind in (LLM, Agent, Skill, AgentContext, Conversation, Tool, run_sync, Conversation.prompt)
     }
     assert constructors.keys() == arguments.HABITS.keys()
     for owner, habits in arguments.HABITS.items():

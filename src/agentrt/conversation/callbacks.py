@@ -33,9 +33,13 @@ class EventCaller:
         self._tasks: TaskGroup | None = None
         self._error: Exception | None = None
 
-    async def begin(self, end: End) -> None:
-        """Begin to follow a conversation that was entered."""
+    async def open(self) -> None:
+        """Enter the group of the task. The conversation is entered after it, and left before it."""
         self._tasks = await anyio.create_task_group().__aenter__()
+
+    def follow(self, end: End) -> None:
+        """Begin to follow a conversation that was entered."""
+        assert self._tasks is not None
         self._tasks.start_soon(self._follow, end, 0 if self._new else end.state.seq)
 
     async def end(

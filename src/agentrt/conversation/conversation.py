@@ -109,9 +109,16 @@ class Conversation(Steering):
             self._caller = EventCaller(on_event, new=agent is not None)
 
     async def __aenter__(self) -> Conversation:
-        await self._end.enter()
-        if self._caller is not None:
-            await self._caller.begin(self._end)
+        if self._caller is None:
+            await self._end.enter()
+            return self
+        await self._caller.open()
+        try:
+            await self._end.enter()
+        except BaseException as error:
+            await self._caller.end(type(error), error, error.__traceback__)
+            raise
+        self._caller.follow(self._end)
         return self
 
     async def __aexit__(
@@ -210,7 +217,7 @@ class Conversation(Steering):
     @overload
     async def prompt(self, message: str | Iterable[Content], *, output: type[T]) -> T: ...
 
-    async def prompt(self, message: str | Iterable[Content], *, output: Any = str) -> Any:
+    async def prompt(self, message: str | Iterable[Content], *, output: Any = str, **unknown: Any) -> Any:
         """Send a message, let the agent work on it, and return its answer: its words, or a value of the type `output`,
         such as a struct, a dataclass, a pydantic model or `list[int]`. An answer that does not fit is asked for again,
         twice.
@@ -218,6 +225,10 @@ class Conversation(Steering):
         Raises `NoAnswer` if the run ends without an answer: with an error, a pause or a limit, because it waits for a
         person, or because no answer fits. Raises `ConfigurationError` for a type that has no JSON schema.
         """
+        if unknown:
+            from ..specs.arguments import check_names  # only then
+
+            check_names("prompt", Conversation.prompt, unknown)
         if output is str:
             await self.send_message(message)
             return answer_of(await self.run())

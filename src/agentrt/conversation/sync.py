@@ -65,6 +65,7 @@ def run_sync(
     store: Path | str | Storage | None = None,
     id: str | None = None,
     on_event: EventCallback | None = None,
+    **unknown: Any,
 ) -> Any:
     """Return the agent's answer to `text`, in a new conversation, or in the one with this `id` if it is there; block
     until it is there.
@@ -73,6 +74,10 @@ def run_sync(
     interrupts the agent. Raises the errors of `prompt`, and `ConfigurationError` if an event loop is already running:
     use `await conversation.prompt(text)` there.
     """
+    if unknown:
+        from ..specs.arguments import check_names  # only then
+
+        check_names("run_sync", run_sync, unknown)
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -101,6 +101,8 @@ HABITS = {
     "AgentContext": _CONTEXT,
     "Conversation": _CONVERSATION,
     "Tool": _TOOL,
+    "run_sync": _CONVERSATION,
+    "prompt": {"output_type": "write output=..."},
 }
 _EXAMPLES = {
     "LLM": "LLM('anthropic/claude-opus-4-5')",
@@ -136,7 +138,7 @@ def check_names(owner: str, function: Callable[..., Any], named: Iterable[str]) 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     parameters = inspect.signature(function).parameters.values()
-    return [one for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    return [one for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD and one.name != "self"]
 
 
 def _meant(owner: str, known: Sequence[str], name: str) -> str:
