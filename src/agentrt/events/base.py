@@ -24,11 +24,28 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-@lru_cache(maxsize=256)
+REMEMBERED = 4096
+"""Maximum length in bytes of a JSON text that is decoded once for all events that have it."""
+
+
 def mapping_of(json: bytes) -> Mapping[str, Any]:
-    """Return the members of a JSON object, read-only; of anything else, none. Equal texts are decoded once."""
+    """Return the members of a JSON object, read-only; of anything else, none. A list or an object among them belongs to
+    the caller: a change of it changes no event.
+    """
+    flat = _flat(json) if len(json) <= REMEMBERED else None
+    return _mapping(json) if flat is None else flat
+
+
+def _mapping(json: bytes) -> Mapping[str, Any]:
     found = msgspec.json.decode(json)
     return MappingProxyType(found if isinstance(found, dict) else {})
+
+
+@lru_cache(maxsize=256)
+def _flat(json: bytes) -> Mapping[str, Any] | None:
+    """Return the members of a JSON object; None if one of them is a list or an object, which nobody may share."""
+    found = _mapping(json)
+    return None if any(isinstance(value, dict | list) for value in found.values()) else found
 
 
 class Cursor(msgspec.Struct, frozen=True, order=True):
