@@ -93,7 +93,8 @@ CHANGING = [
 def test_a_request_that_may_change_this_machine_is_high(command: str, port: int) -> None:
     rating = rate_command(command, HERE)
     assert (rating.risk, "outside" in rating.sinks) == (HIGH, True)
-    assert rating.reason == f"sends to port {port} of this machine, where nothing of this conversation listens"
+    reason = f"sends to port {port} of this machine, where nothing of this conversation listens"
+    assert rating.reason.startswith(reason)
     assert port in wanted_by(command, HERE).ports
 
 

@@ -12,12 +12,12 @@ from agentrt.specs import SecurityRisk
 pytestmark = pytest.mark.pure
 
 
-def test_each_danger_of_the_highest_risk_is_named_once() -> None:
+def test_each_danger_is_named_once_that_of_the_highest_risk_first() -> None:
     rating = highest(
         [low("reads"), high("deletes"), unknown("is not known"), high("sends"), high("deletes"), medium("x")]
     )
-    assert (rating.risk, rating.reason) == (SecurityRisk.HIGH, "deletes; sends")
-    assert highest([rating, high("sends"), high("steals")]).reason == "deletes; sends; steals"
+    assert (rating.risk, rating.reason) == (SecurityRisk.HIGH, "deletes; sends; is not known; x")
+    assert highest([rating, high("sends"), high("steals")]).reason == "deletes; sends; is not known; x; steals"
 
 
 def test_of_what_is_harmless_one_reason_is_named() -> None:

@@ -42,7 +42,7 @@ def weight(rating: Rating) -> int:
 
 def highest(ratings: Iterable[Rating], otherwise: str = "no rule matches") -> Rating:
     """Return a rating with the highest risk, with the sinks and labels of all ratings. Its reason names each
-    danger of that risk.
+    danger, those of the highest risk first.
 
     Without ratings, return LOW with the reason `otherwise`.
     """
@@ -56,11 +56,11 @@ def highest(ratings: Iterable[Rating], otherwise: str = "no rule matches") -> Ra
 
 
 def _dangers(top: Rating, ratings: tuple[Rating, ...]) -> str:
-    """Return the reasons of all ratings with the risk of the top one, each once."""
+    """Return the reasons of all ratings that are not LOW, each once, those of the highest risk first."""
     if top.risk is SecurityRisk.LOW:
         return top.reason
-    same = (rating for rating in ratings if rating.risk is top.risk)
-    return _BETWEEN.join(dict.fromkeys(reason for rating in same for reason in rating.reason.split(_BETWEEN)))
+    dangers = sorted((one for one in ratings if one.risk is not SecurityRisk.LOW), key=weight, reverse=True)
+    return _BETWEEN.join(dict.fromkeys(reason for one in dangers for reason in one.reason.split(_BETWEEN)))
 
 
 def shortened(reason: str) -> str:
