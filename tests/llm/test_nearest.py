@@ -14,7 +14,13 @@ from agentrt.errors import MissingKey
 from agentrt.llm.models_client import ModelsClient
 from agentrt.llm.nearest import is_provider, nearest_model
 
-KNOWN = ("anthropic/claude-opus-4-5", "openai/gpt-4o", "openai/gpt-5.5", "bedrock/anthropic.claude-3-7-sonnet-v1:0")
+KNOWN = (
+    "anthropic/claude-opus-4-5",
+    "openai/gpt-4o",
+    "openai/gpt-5.5",
+    "bedrock/anthropic.claude-3-7-sonnet-v1:0",
+    "amazon/nova-lite",
+)
 
 
 @pytest.mark.pure
@@ -25,6 +31,9 @@ KNOWN = ("anthropic/claude-opus-4-5", "openai/gpt-4o", "openai/gpt-5.5", "bedroc
         ("openai/gtp-4o", "openai/gpt-4o"),
         ("gtp-4o", "openai/gpt-4o"),
         ("anthropic/claud-opus-4-5", "anthropic/claude-opus-4-5"),
+        ("openai/gpt-55", "openai/gpt-5.5"),
+        ("anthropic/claude-opus-45", "anthropic/claude-opus-4-5"),
+        ("nova-lite", "amazon/nova-lite"),
         ("anthropic/claude-opus-4-9", None),
         ("openai/gpt-6", None),
         ("bedrock/anthropic.claude-3-sonnet-v1:0", None),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from difflib import get_close_matches
 
 import anyio
 import click
@@ -15,6 +14,7 @@ from rich.text import Text
 from ..errors import UnknownModel
 from ..llm import ModelsClient
 from ..llm.known_models import KnownModel
+from ..llm.nearest import nearest_models
 from ..llm.providers import Provider, named, provider_of, way
 from ..specs import LLM, Capabilities
 from .options import base_url_option
@@ -117,7 +117,7 @@ def _lines(llm: LLM, known: Capabilities, names: Collection[str]) -> Iterator[tu
 
 def _nobody(llm: LLM, names: Collection[str]) -> str:
     """Return the message for a name that is not listed; it may still be a model of the user's own server."""
-    nearest = () if llm.base_url else get_close_matches(llm.model, names)
+    nearest = () if llm.base_url else nearest_models(llm.model, names)
     return "no known model has this name" + (f": nearest {', '.join(nearest)}" if nearest else "")
 
 

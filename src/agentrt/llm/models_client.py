@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from ..context.replies import ModelReply
-from ..errors import MissingKey, UnknownModel
+from ..errors import BadModelRequest, MissingKey, UnknownModel
 from ..loading import load
 from ..protocols import ModelRequest, Watch
 from ..specs import LLM, AnyLLM, Capabilities
@@ -62,11 +62,14 @@ class ModelsClient:
 
     async def _check_name(self, model: str) -> None:
         """Raise `UnknownModel` for the misspelled name of a known model: its key would be no help."""
+        if nearest := await self._nearest(model):
+            raise UnknownModel(model, nearest)
+
+    async def _nearest(self, model: str) -> str | None:
         from .nearest import nearest_model
 
         names = [one.model for one in await self.models("")]
-        if nearest := await anyio.to_thread.run_sync(nearest_model, model, names):
-            raise UnknownModel(model, nearest)
+        return await anyio.to_thread.run_sync(nearest_model, model, names)
 
     async def look(self, llm: LLM) -> None:
         """Load what `known` needs for a model, even if no call can work. Raises `UnknownModel`."""
@@ -90,7 +93,12 @@ class ModelsClient:
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """Call the model once. Raises the errors of the client that calls it."""
         client = await self._of(request.one) if request.speech is None else await self._through_litellm()
-        return await client.complete(request, watch)
+        try:
+            return await client.complete(request, watch)
+        except BadModelRequest as error:
+            if error.no_model and request.one.base_url is None and (near := await self._nearest(request.one.model)):
+                raise BadModelRequest(f"{error}. Did you mean {near!r}?") from error
+            raise
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -22,17 +22,22 @@ def nearest_model(model: str, names: Iterable[str]) -> str | None:
     """Return the known model that a name means that no known model has; None if it is like none, or may be a later
     version of one: then only the digits differ.
     """
+    near = nearest_models(model, names)
+    _, name = named(model)
+    return near[0] if near and not any(_is_version(name, named(one)[1]) for one in near) else None
+
+
+def nearest_models(model: str, names: Iterable[str]) -> list[str]:
+    """Return the known models, at most three, whose names are like a name that no known model has."""
     known = set(names)
     provider, name = named(model)
     whole = f"{provider}/{name}" if provider else name
     if whole in known:
-        return None
-    if provider:
-        meant = {one: one for one in known}
-    else:
-        meant = {one.partition("/")[2]: one for one in sorted(known) if one.partition("/")[0] in _OF_THEIR_OWN}
-    near = get_close_matches(whole, meant, n=3, cutoff=0.75)
-    return meant[near[0]] if near and all(_letters(one) != _letters(whole) for one in near) else None
+        return []
+    meant = {one: one for one in known} if provider else dict[str, str]()
+    for one in () if provider else sorted(known, key=lambda one: (one.partition("/")[0] not in _OF_THEIR_OWN, one)):
+        meant.setdefault(one.partition("/")[2], one)
+    return [meant[one] for one in get_close_matches(whole, meant, n=3, cutoff=0.75)]
 
 
 def is_provider(name: str, names: Collection[str]) -> bool:
@@ -57,5 +62,10 @@ def _of_litellm() -> frozenset[str]:
     return frozenset(_VALUE.findall(found[0])) if found is not None else frozenset()
 
 
-def _letters(name: str) -> str:
-    return _VERSION.sub("", name)
+def _is_version(name: str, other: str) -> bool:
+    """Return whether two names differ in their digits alone. `gpt-55` is no version of `gpt-5.5`, but a misspelling."""
+    return _VERSION.sub("", name) == _VERSION.sub("", other) and _digits(name) != _digits(other)
+
+
+def _digits(name: str) -> str:
+    return re.sub(r"\D", "", name)

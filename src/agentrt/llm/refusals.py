@@ -94,14 +94,15 @@ def refusal(llm: LLM, status: int, said: str, words: str, key: str, retry_after:
     if status == 429:
         return RateLimited(f"{of} asks to wait ({said})", retry_after=retry_after)
     if status in (401, 403):
-        return AuthenticationFailed(f"{of} refused the key: check {key} ({said})")
+        where = "the api_key that the program gave" if llm.api_key is not None else key
+        return AuthenticationFailed(f"{of} refused the key: check {where} ({said})")
     if any(part in words for part in _TOO_LONG):
         return ContextWindowExceeded(f"the conversation is longer than {llm.model!r} can read ({said})")
     if any(part in words for part in _REFUSED):
         return ContentRefused(f"{of} refused the content ({said})")
     if status == 404:
         where = f", or {llm.base_url} is not its whole address, which often ends with /v1" if llm.base_url else ""
-        return BadModelRequest(f"the provider has no model {llm.model!r}{where} ({said})")
+        return BadModelRequest(f"the provider has no model {llm.model!r}{where} ({said})", no_model=True)
     if 300 <= status < 400:
         return BadModelRequest(f"{of} is at another address: set LLM.base_url ({said})")
     if 400 <= status < 500:
