@@ -32,6 +32,7 @@ from agentrt.events import (
     RiskAssessed,
     RuleAdded,
     RuleRemoved,
+    RunEnded,
     SecretsChanged,
     StuckDetected,
     TagsChanged,
@@ -55,7 +56,9 @@ def told(*events: Event, folded: bool = True) -> list[str]:
 
 def test_an_event_in_words_is_its_lines() -> None:
     act = replace(samples.action(), thought="I look.")
-    assert str(act) == 'I look.\n● terminal  {"command":"ls"}'
+    assert str(act) == "I look.\n● terminal  $ ls"
+    assert str(replace(samples.action(), tool_name="own")) == '● own  {"command":"ls"}'
+    assert str(RunEnded(status=ExecutionStatus.FINISHED, reason="answered")) == "finished"
     assert str(samples.message("Go.")) == "› Go."
     assert str(samples.observation(act, "a\nb")) == "  │ a\n  │ b"
     assert str(ConversationErrorEvent(code="limit", detail="too many steps")) == "✗ limit: too many steps"

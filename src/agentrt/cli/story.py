@@ -26,6 +26,7 @@ from ..events import (
     ObservationEvent,
     ResourceLost,
     RiskAssessed,
+    RunEnded,
     SystemPromptEvent,
     UserRejectObservation,
 )
@@ -34,6 +35,7 @@ from ..specs import SecurityRisk, ToolDefinition
 from ..specs.content import plain
 from ..state import State
 from ..storing import Gap
+from ..tools.built_in import BUILT_IN
 from .notes import note
 from .wording import as_sent, clean, condensed, count, headline, money
 
@@ -214,9 +216,13 @@ class Story:
 
 def event_text(event: Event) -> str:
     """Return the lines of one event, told alone."""
+    if isinstance(event, RunEnded):  # the command line adds the sums of the log
+        return event.status.value.replace("_", " ")
     story = Story()
     lines = list(story.tell(event))
     if isinstance(event, ActionEvent):
+        if event.tool_name in BUILT_IN:
+            story.use((BUILT_IN[event.tool_name].definition,))
         lines += story.tell(ExecutionStarted(action_id=event.id, command=""))
     return "\n".join(line.plain for line in lines) or f"{event.seq} {type(event).__name__}"
 
