@@ -682,3 +682,11 @@ async def test_a_reply_that_its_provider_held_back_is_no_success(tmp_path: Path,
         assert isinstance(said[-1], MessageEvent)
         assert said[-1].partial
         assert plain(said[-1].content) == "So far"
+
+
+async def test_a_tool_whose_parameters_do_not_fit_says_so_at_each_call(tmp_path: Path) -> None:
+    model = ScriptedLLM([call("terminal", command="ls"), say("I cannot.")])
+    agent = Agent(LLM("scripted"), tools=(Tool("terminal", {"on_timeout": "stop"}),), checkpoints=False)
+    async with Conversation(agent, tmp_path, store="memory://", client=model) as conversation:
+        assert await conversation.prompt("List the files") == "I cannot."
+    assert "expected 'leave' or 'kill'" in plain(model.requests[-1].messages[-1].content)

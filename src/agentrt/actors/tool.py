@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import anyio
@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from ..cancelling import guarded
 from ..context.replies import BadCall
 from ..decisions import ExecuteAction, action_error, lost_meanwhile
-from ..errors import NoLongerDue, ToolError
+from ..errors import ConfigurationError, NoLongerDue, ToolError
 from ..events import ActionEvent, ActionRevised, Cursor, Event, ExecutionLost, ObservationEvent
 from ..executing import details_of
-from ..protocols import Losable, Observation, Watchful
+from ..protocols import Losable, Observation, ToolContext, ToolExecutor, Watchful
 from ..secrets import HIDDEN
 from ..specs import OnCrash, Workspace, content
 from ..specs.flow import Label
@@ -52,6 +52,19 @@ MOST_LOOKS = 3
 _CHANGED = "not run: {} changes again and again while this call is looked at. Stop what writes it, and call again"
 
 
+class _Misconfigured:
+    """The executor of a tool whose parameters do not fit: each call says so."""
+
+    def __init__(self, problem: str) -> None:
+        self._problem = problem
+
+    async def __call__(self, action: Any, context: ToolContext) -> Observation:
+        raise ToolError(self._problem)
+
+    async def aclose(self) -> None:
+        return None
+
+
 class AtWork(Request[bool], frozen=True):
     """Asks whether the tool has something running between two calls."""
 
@@ -71,8 +84,12 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         self._keeper = keeper
         self._log, self._parts, self._name, self._workspace, self._calls = log, parts, name, workspace, calls
         self._tools, self._secrets = parts.tools, parts.secrets
-        with guarded:
-            self._executor = self._tools.executor(name)
+        self._executor: ToolExecutor
+        try:
+            with guarded:
+                self._executor = self._tools.executor(name)
+        except ConfigurationError as error:
+            self._executor = _Misconfigured(str(error))
         self._losable = self._executor if isinstance(self._executor, Losable) else None
         self._told_lost = dict[tuple[str, ...], int]()
         """By what calls touch, such as one of several shells: the seq of the result that told that the process had
