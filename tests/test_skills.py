@@ -16,6 +16,7 @@ from agentrt import (
     ConfirmRisky,
     Conversation,
     ExecutionStatus,
+    PermissionRule,
     PluginSource,
     Runtime,
     Skill,
@@ -196,8 +197,8 @@ async def test_a_package_is_listed_and_invoked(place: Path) -> None:
     assert [event.skill for event in talked.events(SkillActivated)] == ["pdf", "secret"]
 
 
-async def test_the_tools_that_a_skill_allows_hold_until_the_run_ends(place: Path) -> None:
-    package(place, "careful", "Look only.", "allowed-tools: Read Bash(git:*)")
+async def test_the_tools_that_a_skill_forbids_are_refused_until_the_run_ends(place: Path) -> None:
+    package(place, "careful", "Look only.", "disallowed-tools: Edit Write Bash(git push:*) task_tracker")
     file = write(place / "a.txt", "x")
     talked = talk(
         place,
@@ -206,7 +207,7 @@ async def test_the_tools_that_a_skill_allows_hold_until_the_run_ends(place: Path
             ("file_editor", {"command": "view", "path": str(file)}),
             ("file_editor", {"command": "create", "path": str(place / "b.txt"), "file_text": "y"}),
             ("terminal", {"command": "git --version"}),
-            ("terminal", {"command": "git --version; touch c.txt"}),
+            ("terminal", {"command": "git push origin"}),
             ("task_tracker", {"command": "view"}),
         ),
         finish("Done."),
@@ -217,6 +218,85 @@ async def test_the_tools_that_a_skill_allows_hold_until_the_run_ends(place: Path
     refused = [event.tool_name for event in talked.events(UserRejectObservation)]
     assert sorted(refused) == ["file_editor", "task_tracker", "terminal"]
     assert sorted(path.name for path in place.iterdir() if path.is_file()) == ["a.txt", "d.txt"]
+
+
+GRANT = "allowed-tools: Write Bash(echo:*)"
+
+
+def granting(place: Path, *turns: Any, **more: Any) -> Talk:
+    """A conversation that asks about everything, and calls that a skill approves in advance, and others."""
+    made = (
+        call("invoke_skill", name="notes"),
+        calls(
+            ("file_editor", {"command": "create", "path": str(place / "b.txt"), "file_text": "y"}),
+            ("terminal", {"command": "echo a"}),
+        ),
+        call("terminal", command="echo a; touch c.txt"),
+        *turns,
+    )
+    return talk(place, *made, agent=Agent(llm=MODEL, confirmation=AlwaysConfirm()), **more)
+
+
+async def test_a_skill_of_the_user_approves_calls_in_advance(place: Path, tmp_path: Path) -> None:
+    package(tmp_path / "home", "notes", "Write.", GRANT)
+    agent = Agent(llm=MODEL, confirmation=AlwaysConfirm(), context=AgentContext(load_user_skills=True))
+    talked = granting(place)
+    async with Runtime("memory://", client=talked.model, home=tmp_path / "home") as runtime:
+        async with Conversation(agent, place, runtime=runtime) as conversation:
+            await conversation.send_message("Write the notes")
+            state = await conversation.run()
+    assert [pending.action.arguments["command"] for pending in state.branch.pending] == ["echo a; touch c.txt"]
+    assert (place / "b.txt").read_text() == "y"
+    assert not (place / "c.txt").exists()
+
+
+@pytest.mark.parametrize("agree", [False, True])
+async def test_a_skill_of_the_repository_approves_nothing_before_a_person_agreed(place: Path, agree: bool) -> None:
+    package(place, "notes", "Write.", GRANT)
+    talked = granting(place)
+    async with talked.conversation as conversation:
+        (offer,) = conversation.state.unagreed
+        assert offer.tools == ("Write", "Bash(echo:*)")
+        if agree:
+            await conversation.agree(offer.digest)
+        await conversation.send_message("Write the notes")
+        state = await conversation.run()
+    waiting = [pending.action.arguments["command"] for pending in state.branch.pending]
+    assert waiting == (["echo a; touch c.txt"] if agree else ["create", "echo a"])
+    assert (place / "b.txt").exists() == agree
+
+
+async def test_the_agreement_is_to_the_text_of_the_skill(place: Path) -> None:
+    path = package(place, "notes", "Write.", GRANT)
+    async with granting(place).conversation as conversation:
+        (before,) = conversation.state.unagreed
+    path.write_text(path.read_text() + "\nAnd more.\n")
+    async with granting(place).conversation as conversation:
+        (after,) = conversation.state.unagreed
+    assert before.digest != after.digest
+
+
+async def test_a_rule_that_asks_or_denies_counts_more_than_a_skill(place: Path) -> None:
+    skill = Skill(name="notes", description="d", body="Write.", allowed_tools=("Bash",), is_package=True)
+    rules = (
+        PermissionRule("deny", "terminal", "rm *", "command"),
+        PermissionRule("ask", "terminal", "cat *", "command"),
+    )
+    agent = Agent(llm=MODEL, confirmation=AlwaysConfirm(), rules=rules, context=AgentContext(skills=(skill,)))
+    made = (
+        call("invoke_skill", name="notes"),
+        calls(
+            ("terminal", {"command": "rm x"}), ("terminal", {"command": "echo a"}), ("terminal", {"command": "cat a"})
+        ),
+    )
+    talked = talk(place, *made, agent=agent)
+    async with talked.conversation as conversation:
+        await conversation.send_message("Go")
+        state = await conversation.run()
+        await talked.note()
+    assert [pending.action.arguments["command"] for pending in state.branch.pending if pending.held] == ["cat a"]
+    (refused,) = talked.events(UserRejectObservation)
+    assert "rm *" in refused.rejection_reason
 
 
 async def test_commands_in_a_skill_run_as_commands_do(place: Path) -> None:

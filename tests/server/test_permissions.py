@@ -41,6 +41,7 @@ from agentrt.specs import (
     PluginSource,
     RouterLLM,
     SecurityRisk,
+    Skill,
     Tool,
 )
 from agentrt.specs.mcp import MCPServer
@@ -138,6 +139,7 @@ def test_the_servers_own_agent_needs_nothing_more() -> None:
         ({"llm": replace(SERVER.llm, input_cost_per_token=0.0)}, "prices"),
         ({"condenser": LLMSummarizingCondenser(llm=replace(SERVER.llm, input_cost_per_token=0.0))}, "prices"),
         ({"context": AgentContext(consolidate_memory=True)}, "later conversations"),
+        ({"context": AgentContext(skills=(Skill(name="x", allowed_tools=("Bash",)),))}, "approve calls in advance"),
     ],
 )
 def test_what_loosens_it_needs_the_word_of_one_who_may_approve(fields: dict[str, Any], why: str) -> None:

@@ -62,7 +62,7 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
             return (action_error(action, _missing(state, due.skill)),)
         body = await self._body(state, due.skill)
         if skill is None or body is None:
-            return (_activated(due, skill, f"[The skill {due.skill} was removed.]"),)
+            return (_activated(due, skill, f"[The skill {due.skill} was removed.]", state),)
         named = commands(body)
         why = "" if due.calls or not named else await _refusal(skill, named, state)
         if not due.calls and not why and (calls := self._calls(named[:MOST_COMMANDS], due, state)):
@@ -70,8 +70,8 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
         given = "" if action is not None else await self._message(due, state)
         told = activation(skill, body, refused(body, why) if why else await self._results(due, state), given)
         if action is None:
-            return (_activated(due, skill, told),)
-        return (_result(action, told), _activated(due, skill, ""))
+            return (_activated(due, skill, told, state),)
+        return (_result(action, told), _activated(due, skill, "", state))
 
     async def _body(self, state: State, name: str) -> str | None:
         """Return the text of a skill as it was when the context was resolved; None if there is none."""
@@ -159,14 +159,23 @@ def _missing(state: State, name: str) -> str:
     return f"unknown skill {name!r}; skills that you can call: {there}"
 
 
-def _activated(due: Activation, skill: Skill | None, told: str) -> SkillActivated:
+def _activated(due: Activation, skill: Skill | None, told: str, state: State) -> SkillActivated:
     return SkillActivated(
         skill=due.skill,
         cause=due.cause,
         content=text(told) if told else (),
-        allowed_tools=skill.allowed_tools if skill is not None else (),
+        approved_tools=_approved(skill, state) if skill is not None else (),
+        disallowed_tools=skill.disallowed_tools if skill is not None else (),
         caused_by=due.cause,
     )
+
+
+def _approved(skill: Skill, state: State) -> tuple[str, ...]:
+    """Return the tools that a skill approves in advance: a skill of others only what a person agreed to."""
+    if not skill.is_foreign:
+        return skill.allowed_tools
+    offer = consented(state, skill)
+    return skill.allowed_tools if offer is not None and set(skill.allowed_tools) <= set(offer.tools) else ()
 
 
 def _result(action: ActionEvent, told: str) -> ObservationEvent:

@@ -185,6 +185,12 @@ def show(told: ContextResolved, offers: Sequence[Offer], plugins: Sequence[Plugi
         console.print(Text(f"! {clean(problem.path)}: {clean(problem.what)}", "yellow"), soft_wrap=True)
 
 
+def _brings(offer: Offer) -> str:
+    if offer.hooks or offer.servers or offer.commands:
+        return "brings programs that do not run yet"
+    return "would have calls run without asking you"
+
+
 def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = (), store: str | None = None) -> list[Text]:
     """Print which programs a project or a plugin brings, and how to agree to them."""
     at = f" --store {clean(store)}" if store else ""
@@ -192,9 +198,7 @@ def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = (), store
     for offer in offers:
         if offer.agreed:
             continue
-        lines.append(
-            Text(f"? {clean(offer.name)} ({clean(offer.path)}) brings programs that do not run yet:", "yellow")
-        )
+        lines.append(Text(f"? {clean(offer.name)} ({clean(offer.path)}) {_brings(offer)}:", "yellow"))
         for hook in offer.hooks:
             words = hook.command or hook.prompt or hook.agent or hook.function or ""
             lines.append(Text(f"    {hook.event.value} {clean(hook.matcher)}: {clean(words)}"))
@@ -204,6 +208,7 @@ def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = (), store
             needs = f" (is given {given_it})" if given_it else ""
             lines.append(Text(f"    MCP server {clean(name)}: {clean(server.where)}{clean(needs)}"))
         lines += [Text(f"    command: {clean(command)}") for command in offer.commands]
+        lines += [Text(f"    approves calls of {clean(tool)} while the skill is followed") for tool in offer.tools]
         given = "".join(f" --plugin {one.source}{'#' if one.ref else ''}{one.ref}" for one in plugins)
         lines.append(Text(f"  to have them run: agentrt context{clean(given)}{at} agree {offer.digest[:12]}", "dim"))
     return lines

@@ -93,7 +93,8 @@ def show(place: Place, name: str) -> None:
         "description": skill.description,
         "shown": source.when,
         "inputs": ", ".join(skill.inputs),
-        "tools": " ".join(skill.allowed_tools),
+        "approved tools": " ".join(skill.allowed_tools),
+        "forbidden tools": " ".join(skill.disallowed_tools),
         "not available": ", ".join(source.missing),
     }
     for label, value in lines.items():

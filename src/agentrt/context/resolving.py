@@ -211,7 +211,7 @@ def _of_document(kind: SourceKind, document: Document) -> ContextSource:
 
 
 def _of_skill(skill: Skill, tool: Lookup, always: bool, servers: Collection[str]) -> ContextSource:
-    named = (entry.partition("(")[0].strip() for entry in skill.allowed_tools)
+    named = (entry.partition("(")[0].strip() for entry in (*skill.allowed_tools, *skill.disallowed_tools))
     shown = skill.description if _is_listed(skill) and not always else skill.body
     return ContextSource(
         kind="instructions" if skill.kind == "path" and not skill.is_package and not skill.triggers else "skill",

@@ -1,4 +1,5 @@
-"""The tools to which skills restrict an agent until its run ends: the `allowed-tools` of the activated skills. Pure.
+"""The tools that activated skills approve in advance (`allowed-tools`) and forbid (`disallowed-tools`) until the run
+ends. Pure.
 
 An entry is the name of a tool, of a part of one, or an alias; a pattern may follow in parentheses, as in
 "Bash(git:*)". Source: https://agentskills.io/specification, and the permissions of Claude Code.
@@ -13,6 +14,7 @@ import msgspec
 
 from ..events import ActionEvent
 from ..specs import PermissionRule, ToolDefinition
+from ..specs.rules import Verdict
 from ..state import State
 from .permissions import strongest
 
@@ -20,13 +22,28 @@ _ENTRY = re.compile(r"\s*([^()]+?)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 def allowed(state: State, action: ActionEvent) -> bool:
-    """Return whether the activated skills allow an action; a harmless one, or one that requests a skill or finishes, is
+    """Return whether no activated skill forbids an action; a harmless one, or one that requests a skill or finishes, is
     always allowed.
     """
-    tool = state.definition(action.tool_name)
-    if not state.branch.allowed or tool.harmless or tool.ends_turn or tool.invokes:
+    here = state.branch
+    if not (here.allowed or here.disallowed):
         return True
-    return all(any(_fits(entry, action, tool) for entry in entries) for entries in state.branch.allowed)
+    tool = state.definition(action.tool_name)
+    if tool.harmless or tool.ends_turn or tool.invokes:
+        return True
+    if any(_fits(entry, action, tool, "deny") for entry in here.disallowed):
+        return False
+    return all(any(_fits(entry, action, tool) for entry in entries) for entries in here.allowed)
+
+
+def granted(state: State, action: ActionEvent) -> PermissionRule | None:
+    """Return the rule by which an activated skill approves an action in advance; None if none does."""
+    if not state.branch.approved:
+        return None
+    tool = state.definition(action.tool_name)
+    if any(_fits(entry, action, tool) for entry in state.branch.approved):
+        return PermissionRule("allow", tool.name)
+    return None
 
 
 def invoked(action: ActionEvent, tool: ToolDefinition) -> str:
@@ -34,31 +51,32 @@ def invoked(action: ActionEvent, tool: ToolDefinition) -> str:
     return str(msgspec.json.decode(action.arguments_json, type=dict[str, object]).get(tool.invokes, ""))
 
 
-def _fits(entry: str, action: ActionEvent, tool: ToolDefinition) -> bool:
+def _fits(entry: str, action: ActionEvent, tool: ToolDefinition, verdict: Verdict = "allow") -> bool:
+    """Return whether an action is one of an entry: all of it, or with "deny" a part of it."""
     found = _ENTRY.fullmatch(entry)
     if found is None:
         return False
     name, pattern = _plain(found[1]), found[2]
-    if name in map(_plain, (tool.name, *tool.aliases)):
-        wanted: dict[str, str] = {}
-    elif name in tool.parts:
+    if name != _plain(tool.name) and name in tool.parts:
         wanted = tool.parts[name]
+    elif name in map(_plain, (tool.name, *tool.aliases)):
+        wanted = {}
     else:
         return False
     arguments = msgspec.json.decode(action.arguments_json, type=dict[str, object])
     if not all(fnmatchcase(str(arguments.get(key, "")), value) for key, value in wanted.items()):
         return False
-    return pattern is None or pattern.strip() in ("", "*") or _matches(pattern.strip(), action, tool)
+    return pattern is None or pattern.strip() in ("", "*") or _matches(pattern.strip(), action, tool, verdict)
 
 
-def _matches(pattern: str, action: ActionEvent, tool: ToolDefinition) -> bool:
+def _matches(pattern: str, action: ActionEvent, tool: ToolDefinition, verdict: Verdict) -> bool:
     """Return whether the command, or else the argument of `Same`, fits a pattern; "git:*" is every "git ..."."""
     argument = tool.shell or (tool.same.argument if tool.same is not None else "")
     if not argument:
         return False
     begin = pattern.removesuffix(":*")
     patterns = (begin, f"{begin} *") if pattern.endswith(":*") else (pattern,)
-    rules = [PermissionRule("allow", tool.name, each, argument) for each in patterns]
+    rules = [PermissionRule(verdict, tool.name, each, argument) for each in patterns]
     return strongest(rules, action, tool) is not None
 
 

@@ -10,7 +10,7 @@ from ..specs import CondensationReason, HookEvent, OnCrash, PermissionRule
 from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
 from ..state import Activation, Ended, Ending, Pending, State, Working, beginnable
-from .allowing import allowed, invoked
+from .allowing import allowed, granted, invoked
 from .commands import (
     Activate,
     AssessRisk,
@@ -173,7 +173,7 @@ def _for_pending(state: State) -> tuple[Command, ...]:
         return tuple(_hooks_before(state, p) for p in hooked[:SIDE_BY_SIDE])
     if outside := tuple(_outside(state, p.action) for p in waiting if not allowed(state, p.action)):
         return outside
-    ruled = [(p, ruling(state, p.action)) for p in waiting]
+    ruled = [(p, ruling(state, p.action) or granted(state, p.action)) for p in waiting]
     if refused := tuple(_refusal(p.action, rule) for p, rule in ruled if rule is not None and rule.verdict == "deny"):
         return refused
     analyzers = state.spec.analyzers
@@ -199,10 +199,12 @@ def _refusal(action: ActionEvent, rule: PermissionRule) -> Refuse:
 
 
 def _outside(state: State, action: ActionEvent) -> Refuse:
-    left = "; ".join(", ".join(entries) for entries in state.branch.allowed)
+    here = state.branch
+    limits = [f"leaves only {', '.join(entries)}" for entries in here.allowed]
+    limits += [f"forbids {', '.join(here.disallowed)}"] if here.disallowed else []
     reason = (
-        f"The skill that you follow leaves only these tools until this task ends: {left}. This call of"
-        f" {action.tool_name} is not among them. Go on without it, or say what you would have done."
+        f"The skill that you follow {' and '.join(limits)} until this task ends. So this call of {action.tool_name} was"
+        " not made. Go on without it, or say what you would have done."
     )
     return Refuse(f"refuse-{action.id}", action, reason)
 

@@ -82,7 +82,11 @@ class SkillActivated(Event, frozen=True, kw_only=True):
     cause: Id
     content: tuple[Content, ...] = ()
     allowed_tools: tuple[str, ...] = ()
-    """The only tools that may be called until the run ends; empty: all."""
+    """In events of older versions: the only tools that may be called until the run ends; empty: all."""
+    approved_tools: tuple[str, ...] = ()
+    """Tools whose calls need no confirmation until the run ends."""
+    disallowed_tools: tuple[str, ...] = ()
+    """Tools that may not be called until the run ends."""
 
 
 class MessageEvent(Event, frozen=True, kw_only=True):

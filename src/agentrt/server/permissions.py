@@ -242,7 +242,7 @@ def _of_contexts(agent: Agent, known: Sequence[AgentContext | None]) -> Iterator
 
 
 def _of_context(context: AgentContext | None, base: AgentContext | None) -> Iterator[Demand]:
-    """Yield the demands of a context compared with an allowed one: for plugins, the user's skills, and memory."""
+    """Yield the demands of a context compared with an allowed one: for plugins, skills, and memory."""
     if context == base:
         return
     context, known = context or AgentContext(load_user_skills=True), base or AgentContext(load_user_skills=True)
@@ -250,6 +250,8 @@ def _of_context(context: AgentContext | None, base: AgentContext | None) -> Iter
         yield Demand(Scope.ADMIN, "its `plugins` are read from where the caller says")
     if context.load_user_skills and not known.load_user_skills:
         yield Demand(Scope.APPROVE, "it reads files of the server's user")
+    if any(skill.allowed_tools and skill not in known.skills for skill in context.skills):
+        yield Demand(Scope.APPROVE, "its `skills` approve calls in advance")
     if context.consolidate_memory and not known.consolidate_memory:
         yield Demand(Scope.APPROVE, "it notes what later conversations are told")
 

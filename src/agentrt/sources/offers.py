@@ -1,5 +1,5 @@
-"""`Offer`s: programs that a project or a skill brings, and commands in a skill's text. None runs before a person has
-agreed. All functions are for a thread: they block.
+"""`Offer`s: programs that a project or a skill brings, commands in a skill's text, and tools that it approves. None
+takes effect before a person has agreed. All functions are for a thread: they block.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def _offers(found: Gathered, workspace: str) -> Iterator[Offer]:
     for skill in found.skills:
         if skill.brought:
             yield _of_servers(f"MCP servers of the skill {skill.name}", skill.brought, skill.path, workspace)
-        if skill.is_foreign and (named := commands(skill.body)):
-            yield _of_commands(skill, named, workspace)
+        if skill.is_foreign and ((named := commands(skill.body)) or skill.allowed_tools):
+            yield _of_skill(skill, named, workspace)
 
 
 def _of_hooks(hooks: Sequence[Hook], path: str, workspace: str) -> Offer:
@@ -56,15 +56,21 @@ def _pins(server: MCPServer, workspace: str) -> tuple[tuple[str, str], ...]:
     return tuple(pins_of_program(server.command, server.args, workspace, server.cwd, path, data=True))
 
 
-def _of_commands(skill: Skill, named: tuple[str, ...], workspace: str) -> Offer:
-    """Return the offer of the commands in a skill's text, pinned to the files of the workspace that they name."""
+def _of_skill(skill: Skill, named: tuple[str, ...], workspace: str) -> Offer:
+    """Return the offer of the commands in a skill's text, pinned to the files of the workspace that they name, and of
+    the tools that it approves in advance, for its text as it is.
+    """
     pinned = tuple(dict.fromkeys(pin for command in named for pin in pins_of(command, workspace)))
+    tools = skill.allowed_tools
+    shown = (skill.name, named, pinned, tools, skill.digest) if tools else (skill.name, named, pinned)
+    what = " and ".join(("commands",) * bool(named) + ("approved tools",) * bool(tools))
     return Offer(
-        digest=_digest(workspace, (skill.name, named, pinned)),
-        name=f"commands in the skill {skill.name}",
+        digest=_digest(workspace, shown),
+        name=f"{what} in the skill {skill.name}",
         path=skill.path,
         skill=skill.name,
         commands=named,
+        tools=tools,
         pinned=pinned,
     )
 

@@ -36,6 +36,7 @@ class _Header(msgspec.Struct, rename="kebab"):
     version: str | float = ""
     metadata: dict[str, Any] | None = None
     allowed_tools: Words = None
+    disallowed_tools: Words = None
     triggers: Words = None
     inputs: list[Any] | None = None
     paths: Words = None
@@ -85,6 +86,7 @@ def skill_of(
         version=str(header.version),
         metadata=header.metadata or {},
         allowed_tools=words(header.allowed_tools),
+        disallowed_tools=words(header.disallowed_tools),
         triggers=words(header.triggers, between=","),
         inputs=tuple(_input(given) for given in header.inputs or ()),
         paths=words(header.paths, between=","),

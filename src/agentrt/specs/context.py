@@ -131,6 +131,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The skill, in the file `path`, whose text has the `commands`."""
     commands: tuple[str, ...] = ()
     """The commands in a skill's text, in order."""
+    tools: tuple[str, ...] = ()
+    """The tools that the skill approves in advance."""
     pinned: tuple[tuple[str, str], ...] = ()
     """The files of the workspace that the commands name, each with its digest when a person was asked."""
     agreed: bool = False

@@ -33,7 +33,11 @@ class Skill(Given, frozen=True, kw_only=True, omit_defaults=True):
     version: str = ""
     metadata: dict[str, Any] = msgspec.field(default_factory=dict)
     allowed_tools: tuple[str, ...] = ()
-    """The only tools that may be called from the activation to the end of the run; empty: all."""
+    """Tools whose calls need no confirmation from the activation to the end of the run. In a skill of a repository or a
+    plugin this needs a person's consent.
+    """
+    disallowed_tools: tuple[str, ...] = ()
+    """Tools that may not be called from the activation to the end of the run."""
     triggers: tuple[str, ...] = ()
     """Words in a user's message that activate it. A trigger that begins with "/" makes it a task."""
     inputs: tuple[str, ...] = ()

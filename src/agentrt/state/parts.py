@@ -180,9 +180,9 @@ class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
     activating: tuple[Activation, ...] = ()
     """Skills that are about to be activated."""
     activated: tuple[str, ...] = ()
-    """Skills that were activated by a word or a path, which happens once."""
+    """Skills that were activated by a word or a path; the model still sees their texts."""
     allowed: tuple[tuple[str, ...], ...] = ()
-    """Lists of the tools to which skills restrict the agent until the run ends; all lists apply."""
+    """Lists of the tools to which skills of older logs restrict the agent until the run ends; all lists apply."""
     tokens: int = 0
     """The approximate number of tokens of the view."""
     refused: int = 0
@@ -195,6 +195,15 @@ class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Names of deferred tools that a search has found."""
     inner: tuple[Inner, ...] = ()
     """Calls made by code since the last model call."""
+    approved: tuple[str, ...] = ()
+    """The tools that skills approve in advance, until the run ends."""
+    disallowed: tuple[str, ...] = ()
+    """The tools that skills forbid, until the run ends."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether skills approve or forbid tools."""
+        return bool(self.allowed or self.approved or self.disallowed)
 
 
 class Branch(Progress, frozen=True, gc=False):

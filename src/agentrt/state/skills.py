@@ -196,4 +196,12 @@ def activated_by(here: Branch, event: SkillActivated) -> Branch:
     known = here.activated if event.skill in here.activated else (*here.activated, event.skill)
     allowed = (*here.allowed, event.allowed_tools) if event.allowed_tools else here.allowed
     queued = (*here.queued, as_seen(event)) if event.content else here.queued
-    return replace(here, activating=kept, activated=known, allowed=allowed, queued=queued)
+    return replace(
+        here,
+        activating=kept,
+        activated=known,
+        allowed=allowed,
+        approved=tuple(dict.fromkeys((*here.approved, *event.approved_tools))),
+        disallowed=tuple(dict.fromkeys((*here.disallowed, *event.disallowed_tools))),
+        queued=queued,
+    )

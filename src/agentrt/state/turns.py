@@ -50,7 +50,7 @@ def run_requested(state: State, event: RunRequested) -> State:
     granted_once = delegated and not state.status.over  # the run of the delegating conversation goes on
     here = replace(state.branch, steps=state.branch.steps if granted_once else 0, judged=0)
     if state.status.over:
-        here = replace(here, allowed=())
+        here = unlimited(here)
     if state.status is ExecutionStatus.STUCK:
         here = replace(here, rearmed=state.seq)
     return replace(state, error=None, branch=here, ledger=ran(state.ledger))
@@ -59,7 +59,12 @@ def run_requested(state: State, event: RunRequested) -> State:
 def run_ended(state: State, event: RunEnded) -> State:
     """Apply the end of a run."""
     ended = event.status is ExecutionStatus.FINISHED
-    return replace(state, branch=replace(state.branch, phase=Ended(), allowed=())) if ended else state
+    return replace(state, branch=replace(unlimited(state.branch), phase=Ended())) if ended else state
+
+
+def unlimited(here: Branch) -> Branch:
+    """Return the branch without what skills approve and forbid."""
+    return replace(here, allowed=(), approved=(), disallowed=()) if here.limited else here
 
 
 def uncut(here: Branch) -> Branch:

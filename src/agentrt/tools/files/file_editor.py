@@ -157,5 +157,10 @@ file_editor = ToolType(
     same=Same("path", {"command": "view"}),
     headline="{command} {path}",
     aliases=_ALIASES,
-    parts={"read": {"command": "view"}, "write": {"command": "create"}, "multiedit": {"command": "[!v]*"}},
+    parts={
+        "read": {"command": "view"},
+        "write": {"command": "create"},
+        "edit": {"command": "[!v]*"},
+        "multiedit": {"command": "[!v]*"},
+    },
 )

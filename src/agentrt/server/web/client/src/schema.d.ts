@@ -2534,6 +2534,7 @@ export interface components {
                 [key: string]: components["schemas"]["MCPServer"];
             };
             skill?: string;
+            tools?: string[];
         };
         /** @enum {unknown} */
         OnCrash: "ask" | "fail" | "resume" | "retry";
@@ -2975,6 +2976,7 @@ export interface components {
             compatibility?: string;
             description?: string;
             digest?: string;
+            disallowed_tools?: string[];
             inputs?: string[];
             is_package?: boolean;
             license?: string;
@@ -2991,10 +2993,12 @@ export interface components {
         };
         SkillActivated: {
             allowed_tools?: string[];
+            approved_tools?: string[];
             by?: string | null;
             cause: string;
             caused_by?: string | null;
             content?: (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
+            disallowed_tools?: string[];
             id: string;
             seq: number;
             skill: string;

@@ -150,6 +150,12 @@ function Unagreed({ offer }: { offer: Offer }) {
             <span class="file-path">{clean(command)}</span>
           </li>
         ))}
+        {(offer.tools ?? []).map((tool) => (
+          <li key={tool}>
+            Approves calls of
+            <span class="file-path">{clean(tool)}</span>
+          </li>
+        ))}
       </ul>
       {may("agree") ? (
         <button type="button" onClick={() => void control(agree)}>
