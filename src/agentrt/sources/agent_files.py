@@ -57,9 +57,10 @@ def find_agents(directories: Iterable[Path], reader: Reader, origin: Origin) -> 
 
 
 def _in(directory: Path, reader: Reader, origin: Origin) -> Iterator[AgentFile]:
-    for entry in reader.entries(directory):
-        path = directory / entry.name
-        if path.suffix != ".md" or entry.name.lower() == "readme.md":
+    """Yield the agents in a directory, or the one in a file."""
+    is_file = directory.suffix == ".md" and not directory.is_dir()
+    for path in [directory] if is_file else [directory / entry.name for entry in reader.entries(directory)]:
+        if path.suffix != ".md" or path.name.lower() == "readme.md":
             continue
         text = reader.read(path)
         if text is None:

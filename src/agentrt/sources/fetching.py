@@ -1,4 +1,4 @@
-"""`fetched`: gets a plugin or a skill from a directory, a git address at a revision, or a marketplace."""
+"""`fetched`: gets plugins or a skill from a directory, a git address at a revision, or a marketplace."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -21,33 +22,81 @@ from ..errors import ConfigurationError
 from ..sandboxes.installed import installed, search_path
 from ..sandboxes.starting import opened
 from ..specs.context import PluginSource
+from .manifests import MANIFESTS, MARKETPLACES, Entry, Marketplace, read_marketplace
 
 SECONDS = 60.0
 """Maximum number of seconds for a git command."""
 
-MARKETPLACES = (".plugin/marketplace.json", ".claude-plugin/marketplace.json")
+MOST = 50
+"""Maximum number of plugins that are taken from an address that names none of them."""
 
 _MARKET = re.compile(r"(?!git@)([A-Za-z0-9][\w.-]*)@(.+)")
 _GIT = re.compile(r"(?:https?|ssh|git|file)://.+|[\w.-]+@[\w.-]+:.+")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-class _Entry(msgspec.Struct):
+class Fetched(msgspec.Struct, frozen=True):
+    """The directory of a plugin."""
+
+    directory: Path
     name: str
-    source: Any = ""
+    """The plugin's name if nothing else gives it one."""
+    entry: Entry | None = None
+    """What a marketplace says of it."""
 
 
-class _Marketplace(msgspec.Struct):
-    plugins: list[_Entry]
+async def fetched_plugins(given: PluginSource, cache: Path, base: Path) -> list[Fetched]:
+    """Return the plugins that a source names: one, or those of a marketplace that are in its own directory.
+
+    Raises as `fetched` does, and for a marketplace whose plugins are all elsewhere.
+    """
+    source, entry = await _named(given, cache, base)
+    directory = await fetched(source, cache, base)
+    name = _last(source.repo_path if source.repo_path not in ("", ".") else source.source)
+    if entry is not None:
+        return [Fetched(directory, name, entry)]
+    market = await _market(directory)
+    if market is None or await _is_plugin(directory):
+        return [Fetched(directory, name)]
+    inside = [(one, place) for one in market.plugins if (place := market.inside(one)) is not None]
+    if not inside or len(inside) > MOST:
+        there = ", ".join(sorted(one.name for one in market.plugins)) or "none"
+        raise ConfigurationError(f"{given.source} is a marketplace: name a plugin as NAME@{given.source}, of {there}")
+    found = [Fetched(_below(directory, place), one.name, one) for one, place in inside]
+    for one in found:
+        await anyio.to_thread.run_sync(_check, one.directory, directory, given.source)
+    return found
+
+
+async def _named(given: PluginSource, cache: Path, base: Path) -> tuple[PluginSource, Entry | None]:
+    """Return a source, and its entry if it is a plugin of a marketplace."""
+    market = _MARKET.fullmatch(given.source)
+    if market is None or await anyio.Path(base / given.source).exists():
+        return given, None
+    return await _in_marketplace(market[1], PluginSource(market[2], given.ref), cache, base)
+
+
+async def _market(directory: Path) -> Marketplace | None:
+    for name in MARKETPLACES:
+        if await anyio.Path(path := directory / name).is_file():
+            return read_marketplace(await anyio.Path(path).read_bytes(), str(path))
+    return None
+
+
+async def _is_plugin(directory: Path) -> bool:
+    return any([await anyio.Path(directory / name).is_file() for name in MANIFESTS])
+
+
+def _last(path: str) -> str:
+    """Return the last part of a path or an address, as a name."""
+    return path.rstrip("/").rpartition("/")[2].rpartition(":")[2].removesuffix(".git")
 
 
 async def fetched(given: PluginSource, cache: Path, base: Path) -> Path:
     """Return the directory that a source names. A git address is fetched into `cache`; a relative path begins at
     `base`. Raises `ConfigurationError` if the source is not available.
     """
-    market = _MARKET.fullmatch(given.source)
-    if market is not None and not await anyio.Path(base / given.source).exists():
-        given = await _in_marketplace(market[1], PluginSource(market[2], given.ref), cache, base)
+    given, _ = await _named(given, cache, base)
     address = _address(given.source)
     directory = await _clone(address, given.ref, cache) if address else _path(base, given.source)
     found = _below(directory, given.repo_path)
@@ -78,8 +127,8 @@ def _address(source: str) -> str:
     return source if _GIT.fullmatch(source) else ""
 
 
-async def _in_marketplace(name: str, market: PluginSource, cache: Path, base: Path) -> PluginSource:
-    """Return the source of a plugin in a marketplace. Raises `ConfigurationError`."""
+async def _in_marketplace(name: str, market: PluginSource, cache: Path, base: Path) -> tuple[PluginSource, Entry]:
+    """Return the source of a plugin in a marketplace, and its entry. Raises `ConfigurationError`."""
     place = _path(base, market.source)
     if not await anyio.Path(place).is_file():
         directory = await fetched(market, cache, base)
@@ -89,29 +138,30 @@ async def _in_marketplace(name: str, market: PluginSource, cache: Path, base: Pa
         place, home = files[0], directory
     else:
         home = place.parent.parent if place.parent.name in (".plugin", ".claude-plugin") else place.parent
-    try:
-        listed = msgspec.json.decode(await anyio.Path(place).read_bytes(), type=_Marketplace).plugins
-    except (OSError, msgspec.DecodeError) as error:
-        raise ConfigurationError(f"{place} is not a marketplace: {error}") from error
-    for entry in listed:
-        if entry.name == name:
-            return _listed(entry, home)
-    there = ", ".join(sorted(entry.name for entry in listed)) or "none"
-    raise ConfigurationError(f"the marketplace {market.source} has no plugin {name!r}; it has: {there}")
+    listed = read_marketplace(await anyio.Path(place).read_bytes(), str(place))
+    entry = listed.entry(name, market.source)
+    return _listed(entry, home, listed.inside(entry)), entry
 
 
-def _listed(entry: _Entry, home: Path) -> PluginSource:
+def _listed(entry: Entry, home: Path, inside: str | None) -> PluginSource:
+    """Return the source of a plugin that a marketplace lists. Raises `ConfigurationError`."""
+    if inside is not None:
+        return PluginSource(str(home), repo_path=inside)
     match entry.source:
-        case str(path) if not _address(path):
-            return PluginSource(str(home), repo_path=path or ".")
         case str(address):
             return PluginSource(address)
         case {"source": "github", "repo": str(repo), **more}:
-            return PluginSource(f"github:{repo}", str(more.get("ref", "")), str(more.get("path", "")))
+            return PluginSource(f"github:{repo}", _revision(more), str(more.get("path", "")))
         case {"url": str(url), **more}:
-            return PluginSource(url, str(more.get("ref", "")), str(more.get("path", "")))
+            return PluginSource(url, _revision(more), str(more.get("path", "")))
+        case {"source": str(kind)}:
+            raise ConfigurationError(f"the plugin {entry.name!r} comes from {kind}: only directories and git are read")
         case _:
             raise ConfigurationError(f"the marketplace does not say where the plugin {entry.name!r} is")
+
+
+def _revision(entry: Mapping[Any, Any]) -> str:
+    return str(entry.get("sha") or entry.get("ref") or "")
 
 
 async def _clone(address: str, ref: str, cache: Path) -> Path:

@@ -13,6 +13,7 @@ from ..specs.hooks import Hook
 from ..specs.workspace import Workspace
 from ..workspaces.fingerprint import identity_of
 from . import agent_files, hook_files
+from .fetching import Fetched
 from .instructions import find_instructions, of_user, repository_of
 from .memory import find_memory
 from .place import facts_of
@@ -27,13 +28,13 @@ def gather(
     workspace: Workspace,
     home: Path | None = None,
     family: str = "",
-    plugins: Sequence[Path] = (),
+    plugins: Sequence[Fetched] = (),
     owner: str | None = None,
     store: Path | None = None,
 ) -> Gathered:
     """Return what files say to an agent that works in a workspace with a model of that family. Raises nothing.
 
-    `home` is the user's home directory, None if it is not to be read; `plugins` are the directories of plugins. With an
+    `home` is the user's home directory, None if it is not to be read; `plugins` were fetched. With an
     `owner`, no memory is read from files. The `store` is taken for empty.
     """
     place = Path(workspace.path)
@@ -41,12 +42,12 @@ def gather(
     roots = tuple(dict.fromkeys((place, root))) if context.load_project_skills else ()
     project, user = Reader(root, None if _is_one(store, place) else store), Reader()
     readers, loaded = [project, user], list[Plugin]()
-    for directory in plugins:
-        readers.append(reader := Reader(directory))
+    for fetched in plugins:
+        readers.append(reader := Reader(fetched.directory))
         try:
-            loaded.append(read_plugin(directory, reader))
+            loaded.append(read_plugin(fetched, reader))
         except (ConfigurationError, OSError, ValueError) as error:
-            reader.tell(directory, str(error))
+            reader.tell(fetched.directory, str(error))
     homes = (home,) if home is not None else ()
     skills = find_skills(
         (*shelves(roots, project), *shelves(homes, user, "user"), *(shelf for p in loaded for shelf in p.shelves)),

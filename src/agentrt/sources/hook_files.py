@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -21,18 +22,19 @@ def read_hooks(path: Path, reader: Reader, root: str = "") -> tuple[Hook, ...]:
     if text is None:
         return ()
     try:
-        return hooks_of(msgspec.json.decode(text), root)
+        return hooks_of(msgspec.json.decode(text), root, partial(reader.tell, path))
     except (ValueError, RecursionError) as error:
         reader.tell(path, f"its hooks cannot be used: {error}")
         return ()
 
 
-def hooks_of(given: object, root: str = "") -> tuple[Hook, ...]:
-    """Return the hooks in decoded JSON; `root` is the directory of the plugin that brings them.
+def hooks_of(given: object, root: str, tell: Callable[[str], None]) -> tuple[Hook, ...]:
+    """Return the hooks in decoded JSON; `root` is the directory of the plugin that brings them. Those that cannot run
+    here are told.
 
-    Raises `ValueError` for invalid hooks.
+    Raises `ValueError` for another form.
     """
-    return tuple(msgspec.structs.replace(hook, root=root) for hook in hooks_from_json(given))
+    return tuple(msgspec.structs.replace(hook, root=root) for hook in hooks_from_json(given, tell))
 
 
 def meant(hooks: Collection[Hook], tools: Iterable[ToolDefinition]) -> tuple[Hook, ...]:

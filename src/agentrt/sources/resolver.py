@@ -18,7 +18,7 @@ from ..specs.context import AgentContext, ContextProblem, Document, Gathered, Of
 from ..state import State
 from ..storing import Shelf
 from .consents import agreed_to
-from .fetching import fetched
+from .fetching import Fetched, fetched_plugins
 from .gathering import gather
 from .hook_files import meant
 from .memory import memories_of
@@ -55,8 +55,8 @@ class Resolver:
         context = agent.context or AgentContext(load_user_skills=self._home is not None)
         home = (self._home or Path.home()) if context.load_user_skills else None
         problems: Problems = []
-        directories = await self._fetched(context.plugins, workspace, problems)
-        gathered = partial(gather, context, workspace, home, family(agent.llm), directories, owner, self._cache)
+        plugins = await self._fetched(context.plugins, workspace, problems)
+        gathered = partial(gather, context, workspace, home, family(agent.llm), plugins, owner, self._cache)
         memory: tuple[Document, ...] = ()
         if owner is not None and context.load_memory:
             memory = tuple([document async for document in memories_of(owner, context, workspace, self._shelf)])
@@ -80,12 +80,12 @@ class Resolver:
         """
         assert state.created is not None
         workspace = state.created.workspace
-        directory = await fetched(source, self._cache / PLUGINS, Path(workspace.path))
+        plugins = await fetched_plugins(source, self._cache / PLUGINS, Path(workspace.path))
         alone = AgentContext(load_project_skills=False, load_memory=False)
-        found = await anyio.to_thread.run_sync(partial(gather, alone, workspace, None, "", [directory]))
+        found = await anyio.to_thread.run_sync(partial(gather, alone, workspace, None, "", plugins))
         found = await anyio.to_thread.run_sync(offering, found, workspace.path)
         if not found.plugins:
-            raise ConfigurationError(found.problems[-1].what if found.problems else f"{directory} is not a plugin")
+            raise ConfigurationError(found.problems[-1].what if found.problems else f"{source.source} is not a plugin")
         agreed = await agreed_to(self._shelf, found.offers)
         return joined(state, await anyio.to_thread.run_sync(self._told, state.spec, alone, found, agreed, tools))
 
@@ -101,14 +101,16 @@ class Resolver:
         found = replace(found, offers=tuple(_meant(offer, tools) for offer in found.offers))
         return resolved(agent, context, found, agreed, partial(tool_named, tools), self._profile)
 
-    async def _fetched(self, sources: Sequence[PluginSource], workspace: Workspace, problems: Problems) -> list[Path]:
-        directories: list[Path] = []
+    async def _fetched(
+        self, sources: Sequence[PluginSource], workspace: Workspace, problems: Problems
+    ) -> list[Fetched]:
+        plugins: list[Fetched] = []
         for source in sources:
             try:
-                directories.append(await fetched(source, self._cache / PLUGINS, Path(workspace.path)))
+                plugins += await fetched_plugins(source, self._cache / PLUGINS, Path(workspace.path))
             except (ConfigurationError, OSError, ValueError) as error:
                 problems.append(ContextProblem(source.source, str(error)))
-        return directories
+        return plugins
 
 
 def _meant(offer: Offer, tools: Mapping[str, ToolDefinition]) -> Offer:

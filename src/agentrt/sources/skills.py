@@ -60,7 +60,7 @@ def _below(place: Shelf) -> Iterator[Skill]:
         text = reader.read(path)
         if text is None:
             continue
-        name = path.relative_to(place.directory).with_suffix("").as_posix()
+        name = path.stem if path == place.directory else path.relative_to(place.directory).with_suffix("").as_posix()
         try:
             skill, told = skill_of(text, path, name, place.origin, reader.digests[str(path)])
             if place.commands:
@@ -78,9 +78,12 @@ def _below(place: Shelf) -> Iterator[Skill]:
 
 
 def _files(directory: Path, reader: Reader, depth: int) -> Iterator[tuple[Path, Path | None]]:
-    """Yield the skill files below a directory, each with the file of MCP servers beside it, if any. Other files beside
-    a SKILL.md belong to that skill.
+    """Yield the skill files below a directory, or the one that it is, each with the file of MCP servers beside it, if
+    any. Other files beside a SKILL.md belong to that skill.
     """
+    if directory.suffix == ".md" and not directory.is_dir():
+        yield directory, None
+        return
     entries = reader.entries(directory)
     names = {entry.name for entry in entries}
     if PACKAGE in names:

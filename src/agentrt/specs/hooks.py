@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
@@ -136,17 +136,33 @@ class _Group(msgspec.Struct):
     matcher: str = "*"
 
 
-def hooks_from_json(data: object) -> tuple[Hook, ...]:
+def hooks_from_json(data: object, tell: Callable[[str], None] | None = None) -> tuple[Hook, ...]:
     """Return the hooks of a decoded hooks.json: `{"PreToolUse": [{"matcher": "...", "hooks": [{"command": "..."}]}]}`.
 
     Events are named as in Claude Code (also with underscores, pre_tool_use) or as in `HookEvent`. Everything may be
-    below a key "hooks", beside other keys. Raises `ValueError` for another form.
+    below a key "hooks", beside other keys. Raises `ValueError` for another form, and for a hook that cannot run; with
+    `tell`, calls it for such a hook and goes on.
     """
     inner = data["hooks"] if isinstance(data, dict) and "hooks" in data else data
-    groups = [(_event(name), groups) for name, groups in msgspec.convert(inner, dict[str, list[_Group]]).items()]
-    return tuple(
-        _hook(event, group.matcher, command) for event, those in groups for group in those for command in group.hooks
-    )
+    found: list[Hook] = []
+    for name, groups in msgspec.convert(inner, dict[str, list[_Group]]).items():
+        try:
+            event = _event(name)
+        except ValueError as error:
+            _leave_out(error, tell)
+            continue
+        for matcher, given in ((group.matcher, given) for group in groups for given in group.hooks):
+            try:
+                found.append(_hook(event, matcher, given))
+            except ValueError as error:
+                _leave_out(error, tell)
+    return tuple(found)
+
+
+def _leave_out(error: ValueError, tell: Callable[[str], None] | None) -> None:
+    if tell is None:
+        raise error
+    tell(f"a hook is left out: {error}")
 
 
 def _event(name: str) -> HookEvent:
