@@ -12,6 +12,7 @@ import pytest
 from agentrt import (
     Agent,
     AgentContext,
+    AlwaysConfirm,
     ConfigurationError,
     Conversation,
     ExecutionStatus,
@@ -343,3 +344,49 @@ async def test_an_answer_without_a_decision_denies(place: Path, answer: str) -> 
     async with Conversation(agent, place, store="memory://", client=ScriptedLLM(script)) as conversation:
         await conversation.prompt("Go")
     assert not (place / "ran").exists()
+
+
+async def test_permissions_of_a_project_count_once_a_person_has_agreed(place: Path) -> None:
+    hook = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": TOUCH}]}]}
+    settings = {"permissions": {"allow": ["Bash(echo:*)"], "deny": ["Bash(date)"]}, "hooks": hook}
+    write(place / ".claude/settings.json", json.dumps(settings))
+    turns = [
+        call("terminal", command="date"),
+        call("terminal", command="echo a"),
+        say("Done."),
+    ]
+    agent = Agent(llm=MODEL, confirmation=AlwaysConfirm())
+    async with Conversation(agent, place, store="memory://", client=ScriptedLLM(turns)) as conversation:
+        assert not conversation.state.spec.rules
+        programs, offer = conversation.state.unagreed
+        assert [hook.command for hook in programs.hooks] == [TOUCH]
+        assert [(rule.verdict, rule.pattern) for rule in offer.rules] == [
+            ("allow", "echo"),
+            ("allow", "echo *"),
+            ("deny", "date"),
+        ]
+        await conversation.agree(offer.digest)
+        assert await conversation.prompt("Go") == "Done."
+        refused = [e async for e in conversation.events() if isinstance(e, UserRejectObservation)]
+    assert len(refused) == 1
+
+
+async def test_where_repositories_of_other_programs_keep_their_files(place: Path) -> None:
+    write(place / ".claude/skills/tidy/SKILL.md", "---\nname: tidy\ndescription: Tidies.\n---\nTidy up.\n")
+    write(place / ".claude/agents/sweeper.md", "---\nname: sweeper\ndescription: Sweeps.\n---\nYou sweep.\n")
+    write(place / ".claude/commands/git/ship.md", "---\ndescription: Ships.\n---\nShip $ARGUMENTS.\n")
+    write(place / ".github/copilot-instructions.md", "Use tabs.")
+    write(place / ".cursor/rules/web.mdc", "---\nglobs: web/**\n---\nNo jQuery.\n")
+    write(place / "web/a.js", "x")
+    model = ScriptedLLM([call("terminal", command="cat web/a.js"), say("Done."), say("Shipped.")])
+    async with Conversation(Agent(llm=MODEL), place, store="memory://", client=model) as conversation:
+        await conversation.prompt("Go")
+        await conversation.prompt("/git:ship it now")
+        assert set(conversation.state.spec.agents) == {"sweeper"}
+        assert not conversation.state.unagreed
+    first = str(model.requests[0].messages)
+    assert "Use tabs." in first
+    assert "- tidy: Tidies." in first
+    assert "No jQuery." not in first
+    assert "No jQuery." in on(model.requests[1])
+    assert "Ship it now." in on(model.requests[2])

@@ -29,6 +29,7 @@ from ..tools import BUILT_IN
 from .finding import find
 from .listing import PIPED
 from .options import DEFAULT_MODEL, plugin_option, store_option
+from .permissions import rule_words
 from .places import workspace_option
 from .wording import clean, count
 
@@ -208,6 +209,7 @@ def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = (), store
             needs = f" (is given {given_it})" if given_it else ""
             lines.append(Text(f"    MCP server {clean(name)}: {clean(server.where)}{clean(needs)}"))
         lines += [Text(f"    command: {clean(command)}") for command in offer.commands]
+        lines += [Text(f"    rule: {clean(rule_words(rule))}") for rule in offer.rules]
         lines += [Text(f"    approves calls of {clean(tool)} while the skill is followed") for tool in offer.tools]
         given = "".join(f" --plugin {one.source}{'#' if one.ref else ''}{one.ref}" for one in plugins)
         lines.append(Text(f"  to have them run: agentrt context{clean(given)}{at} agree {offer.digest[:12]}", "dim"))

@@ -221,8 +221,8 @@ def event_text(event: Event) -> str:
     story = Story()
     lines = list(story.tell(event))
     if isinstance(event, ActionEvent):
-        if event.tool_name in BUILT_IN:
-            story.use((BUILT_IN[event.tool_name].definition,))
+        if (tool := BUILT_IN.get(event.tool_name)) is not None:
+            story.use((tool.definition,))
         lines += story.tell(ExecutionStarted(action_id=event.id, command=""))
     return "\n".join(line.plain for line in lines) or f"{event.seq} {type(event).__name__}"
 

@@ -79,6 +79,7 @@ def resolved(
     offers = tuple(replace(offer, agreed=offer.digest in agreed) for offer in gathered.offers)
     hooks = tuple(hook for offer in offers if offer.agreed for hook in offer.hooks)
     brought = {name: server for offer in offers if offer.agreed for name, server in offer.servers.items()}
+    rules = tuple(rule for offer in offers if offer.agreed for rule in offer.rules)
     servers = {**brought, **agent.mcp_servers}
     made = {file.name: as_agent(file, tool, profile, names, servers) for file in gathered.agents}
     agents = {name: one for name, (one, _) in made.items()} | agent.agents
@@ -106,6 +107,7 @@ def resolved(
             agents=agents,
             tools=tuple(tools),
             hooks=tuple(dict.fromkeys((*agent.hooks, *hooks))),
+            rules=tuple(dict.fromkeys((*agent.rules, *rules))) if rules else agent.rules,
             mcp_servers=servers,
         ),
         prompt=system_prompt(agent),

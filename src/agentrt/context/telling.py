@@ -170,6 +170,14 @@ def _head(skill: Skill) -> str:
     return head
 
 
+def prose(body: str) -> str:
+    """Return a Markdown text without its code."""
+    return "".join(_SPAN.sub("", part) for part, is_code in _parts(body) if not is_code)
+
+
+_SPAN = re.compile(r"`[^`\n]*`")
+
+
 def _rendered(part: str, results: Mapping[str, str]) -> str:
     shown = _COMMAND.sub(lambda found: results.get(found[1], f"[not run: {found[1]}]"), part)
     return shown.replace("\\!`", "!`")

@@ -51,12 +51,15 @@ def invoked(action: ActionEvent, tool: ToolDefinition) -> str:
     return str(msgspec.json.decode(action.arguments_json, type=dict[str, object]).get(tool.invokes, ""))
 
 
+def split_entry(entry: str) -> tuple[str, str | None]:
+    """Return the name in an entry as `Bash(git:*)`, in lower case with "_" for "-", and its pattern, if any."""
+    found = _ENTRY.fullmatch(entry)
+    return ("", None) if found is None else (_plain(found[1]), found[2])
+
+
 def _fits(entry: str, action: ActionEvent, tool: ToolDefinition, verdict: Verdict = "allow") -> bool:
     """Return whether an action is one of an entry: all of it, or with "deny" a part of it."""
-    found = _ENTRY.fullmatch(entry)
-    if found is None:
-        return False
-    name, pattern = _plain(found[1]), found[2]
+    name, pattern = split_entry(entry)
     if name != _plain(tool.name) and name in tool.parts:
         wanted = tool.parts[name]
     elif name in map(_plain, (tool.name, *tool.aliases)):

@@ -18,7 +18,7 @@ from .servers import servers_in
 from .skill_files import Words, words
 from .text import Reader
 
-DIRECTORIES = (".agents/agents", ".openhands/agents")
+DIRECTORIES = (".agents/agents", ".openhands/agents", ".claude/agents")
 """Directories of agents below a workspace, the root of its repository, or a home; the first one takes precedence."""
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from ..digests import file_digest
@@ -18,7 +19,10 @@ from .instructions import find_instructions, of_user, repository_of
 from .memory import find_memory
 from .place import facts_of
 from .plugins import Plugin, read_plugin
+from .rules import find_rules
 from .servers import SERVERS, find_servers
+from .settings_files import FILE as SETTINGS
+from .settings_files import Settings, find_settings
 from .skills import find_skills, shelves
 from .text import Reader
 
@@ -57,22 +61,31 @@ def gather(
     agents = tuple(_agents(roots, homes, loaded, project, user).values())  # before a search that may be large
     documents, nested = find_instructions(place, root, project, family) if roots else ((), ())
     ours = tuple(document for each in homes for document in of_user(each, user, family))
-    hooks, hooks_path = _hooks(roots, project)
+    general, parts = find_rules(root, place, project) if roots else ((), ())
+    settings = find_settings(root, project) if roots else Settings()
+    hooks, hooks_path = _hooks(roots, project, settings, root / SETTINGS)
     servers = place / SERVERS
     return Gathered(
         facts=facts_of(workspace, root, context.current_datetime),
-        documents=(*ours, *documents),
+        documents=_once((*ours, *documents, *general)),
         memory=tuple(_memory(context, place, homes, project, user, owner)),
-        skills=(*skills, *nested),
+        skills=(*skills, *nested, *parts),
         agents=agents,
         hooks=hooks,
         hooks_path=hooks_path,
         servers=find_servers(servers, project) if roots else {},
         servers_path=str(servers),
+        permissions=settings.entries,
+        permissions_path=str(root / SETTINGS),
         offers=tuple(plugin.offer for plugin in loaded if plugin.offer is not None),
         plugins=tuple(plugin.source for plugin in loaded),
         problems=tuple(problem for reader in readers for problem in reader.problems),
     )
+
+
+def _once(documents: Iterable[Document]) -> tuple[Document, ...]:
+    """Return the documents, of several with the same text the first one."""
+    return tuple({document.text: document for document in reversed(tuple(documents))}.values())[::-1]
 
 
 def _memory(
@@ -103,11 +116,17 @@ def _agents(
     return {**ours, **found}
 
 
-def _hooks(roots: Sequence[Path], reader: Reader) -> tuple[tuple[Hook, ...], str]:
+def _hooks(roots: Sequence[Path], reader: Reader, settings: Settings, path: Path) -> tuple[tuple[Hook, ...], str]:
+    """Return the hooks of the project, and their file: the first one with hooks, or the settings in `path`."""
     for root in roots:
         for name in hook_files.FILES:
             if hooks := hook_files.read_hooks(root / name, reader):
                 return hooks, str(root / name)
+    if settings.hooks:
+        try:
+            return hook_files.hooks_of(settings.hooks, "", partial(reader.tell, path)), str(path)
+        except (ValueError, RecursionError) as error:
+            reader.tell(path, f"its hooks cannot be used: {error}")
     return (), ""
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from ..specs.context import Document
 from ..specs.skill import Skill
+from .imports import imported
 from .listing import Listing
 from .text import Reader
 
@@ -17,6 +18,9 @@ NAMES = ("agents.md", "agent.md", "claude.md", "gemini.md", ".cursorrules")
 
 VENDORS = {"claude.md": "claude", "gemini.md": "gemini"}
 """The families of models that some of them are written for."""
+
+IMPORTING = frozenset({"claude.md"})
+"""Files that may import others by `@path`."""
 
 LONGEST = 32_768
 """Maximum number of characters of a file that are shown."""
@@ -65,8 +69,8 @@ def _with_instructions(directories: Iterable[tuple[str, Listing]]) -> Iterator[P
 
 
 def of_user(home: Path, reader: Reader, family: str = "") -> Iterator[Document]:
-    """Yield the user's own instructions, in `~/.agents` and `~/.openhands`."""
-    for name in (".agents", ".openhands"):
+    """Yield the user's own instructions, in `~/.agents`, `~/.openhands` and `~/.claude`."""
+    for name in (".agents", ".openhands", ".claude"):
         for document in _in(home / name, home, reader, family):
             yield msgspec.structs.replace(document, name=f"~/{document.name}", origin="user")
 
@@ -83,6 +87,9 @@ def _in(directory: Path, workspace: Path, reader: Reader, family: str) -> Iterat
         text = reader.read(path)
         if text is not None and text.strip():
             yield document_of(text, path, _shown(path, workspace), reader, LONGEST)
+            if name in IMPORTING:
+                for target, more in imported(text, path, reader):
+                    yield document_of(more, target, _shown(target, workspace), reader, LONGEST)
 
 
 def document_of(text: str, path: Path, name: str, reader: Reader, longest: int) -> Document:

@@ -13,15 +13,29 @@ from msgspec.structs import replace
 
 from ..context.telling import commands
 from ..pins import pins_of, pins_of_program
-from ..specs.context import Gathered, Offer
+from ..specs import ToolDefinition
+from ..specs.context import ContextProblem, Gathered, Offer
 from ..specs.hooks import Hook
 from ..specs.mcp import MCPServer
 from ..specs.skill import Skill
+from .settings_files import rules_of
 
 
-def offering(found: Gathered, workspace: str) -> Gathered:
-    """Return `found` with the offers of the project and of the skills added to those of plugins."""
-    return replace(found, offers=(*_offers(found, workspace), *found.offers))
+def offering(found: Gathered, workspace: str, tools: Mapping[str, ToolDefinition]) -> Gathered:
+    """Return `found` with the offers of the project and of the skills added to those of plugins. Looking at `tools` may
+    import them.
+    """
+    offers = (*_offers(found, workspace), *found.offers)
+    if not found.permissions:
+        return replace(found, offers=offers)
+    rules, missing = rules_of(found.permissions, tools, workspace)
+    path = found.permissions_path
+    if rules:
+        digest = _digest(workspace, rules)
+        offers = (*offers, Offer(digest=digest, name="permissions of the project", path=path, rules=rules))
+    told = f"no rule can say this: {', '.join(missing)}"
+    problems = (*found.problems, ContextProblem(path, told)) if missing else found.problems
+    return replace(found, offers=offers, problems=problems)
 
 
 def _offers(found: Gathered, workspace: str) -> Iterator[Offer]:

@@ -64,7 +64,7 @@ class Resolver:
         def resolved_at_once() -> Gathered | Resolved:
             found = gathered()
             found = replace(found, problems=(*problems, *found.problems), memory=memory or found.memory)
-            found = offering(found, workspace.path)
+            found = offering(found, workspace.path, tools)
             return found if found.offers else self._told(agent, context, found, (), tools)
 
         found = await anyio.to_thread.run_sync(resolved_at_once)
@@ -83,7 +83,7 @@ class Resolver:
         plugins = await fetched_plugins(source, self._cache / PLUGINS, Path(workspace.path))
         alone = AgentContext(load_project_skills=False, load_memory=False)
         found = await anyio.to_thread.run_sync(partial(gather, alone, workspace, None, "", plugins))
-        found = await anyio.to_thread.run_sync(offering, found, workspace.path)
+        found = await anyio.to_thread.run_sync(offering, found, workspace.path, tools)
         if not found.plugins:
             raise ConfigurationError(found.problems[-1].what if found.problems else f"{source.source} is not a plugin")
         agreed = await agreed_to(self._shelf, found.offers)

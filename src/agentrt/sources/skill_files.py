@@ -100,11 +100,12 @@ def skill_of(
 
 
 def command_of(skill: Skill, name: str, plugin: str) -> Skill:
-    """Return the slash command in a file of a plugin's `commands`: a task named after the file, "/fix" and
+    """Return the slash command in a file of `commands`: a task named after the file, "/fix" and, of a plugin,
     "/plugin:fix".
     """
     word = name.replace("/", ":")
-    return msgspec.structs.replace(skill, name=name, triggers=(f"/{word}", f"/{plugin}:{word}"), model_may_invoke=False)
+    triggers = (f"/{word}", f"/{plugin}:{word}") if plugin else (f"/{word}",)
+    return msgspec.structs.replace(skill, name=name, triggers=triggers, model_may_invoke=False)
 
 
 def words(given: str | list[str] | None, between: str = r"\s+(?![^(]*\))|,") -> tuple[str, ...]:

@@ -13,8 +13,11 @@ from .servers import SERVERS, find_servers
 from .skill_files import PACKAGE, command_of, skill_of
 from .text import Reader
 
-DIRECTORIES = (".agents/skills", ".openhands/skills", ".openhands/microagents")
+DIRECTORIES = (".agents/skills", ".openhands/skills", ".openhands/microagents", ".claude/skills")
 """Directories of skills below a workspace, the root of its repository, or a home; the first one takes precedence."""
+
+COMMANDS = (".agents/commands", ".claude/commands")
+"""Directories of slash commands, below the same."""
 
 DEPTH = 4
 """Maximum depth of directories below a directory of skills that are searched."""
@@ -26,13 +29,22 @@ class Shelf(msgspec.Struct, frozen=True):
     directory: Path
     reader: Reader
     origin: Origin = "project"
-    commands: str = ""
-    """The plugin's name if these are its commands: each file is a command, under its own name and with the plugin's."""
+    commands: str | None = None
+    """For slash commands: the plugin that brings them, by name, or "". Each file is a command, under its own name and
+    with the plugin's.
+    """
 
 
 def shelves(roots: Iterable[Path], reader: Reader, origin: Origin = "project") -> tuple[Shelf, ...]:
     """Return the directories of skills below some roots, in order of precedence."""
-    return tuple(Shelf(root / name, reader, origin) for root in roots for name in DIRECTORIES)
+    found: list[Shelf] = []
+    for root in roots:
+        there = reader.listing(root).names
+        wanted = [(name, None) for name in DIRECTORIES] + [(name, "") for name in COMMANDS]
+        found += [
+            Shelf(root / name, reader, origin, commands) for name, commands in wanted if name.partition("/")[0] in there
+        ]
+    return tuple(found)
 
 
 def find_skills(
@@ -63,7 +75,7 @@ def _below(place: Shelf) -> Iterator[Skill]:
         name = path.stem if path == place.directory else path.relative_to(place.directory).with_suffix("").as_posix()
         try:
             skill, told = skill_of(text, path, name, place.origin, reader.digests[str(path)])
-            if place.commands:
+            if place.commands is not None:
                 skill = command_of(skill, name, place.commands)
             if servers is not None:
                 brought = {**find_servers(servers, reader), **skill.brought}

@@ -12,6 +12,7 @@ from .agent_file import AgentFile
 from .given import Given
 from .hooks import Hook
 from .mcp import MCPServer
+from .rules import PermissionRule, Verdict
 from .skill import Origin, Skill
 
 SourceKind: TypeAlias = Literal["instructions", "skill", "agent", "memory", "plugin", "hooks", "servers", "commands"]
@@ -133,6 +134,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The commands in a skill's text, in order."""
     tools: tuple[str, ...] = ()
     """The tools that the skill approves in advance."""
+    rules: tuple[PermissionRule, ...] = ()
+    """The permissions in a project's settings."""
     pinned: tuple[tuple[str, str], ...] = ()
     """The files of the workspace that the commands name, each with its digest when a person was asked."""
     agreed: bool = False
@@ -153,6 +156,9 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
     servers: dict[str, MCPServer] = msgspec.field(default_factory=dict)
     """The project's MCP servers."""
     servers_path: str = ""
+    permissions: tuple[tuple[Verdict, str], ...] = ()
+    """The entries of the permissions in the project's settings."""
+    permissions_path: str = ""
     offers: tuple[Offer, ...] = ()
     """The programs of plugins."""
     plugins: tuple[ContextSource, ...] = ()

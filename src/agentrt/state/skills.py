@@ -97,10 +97,12 @@ def agreed(state: State, event: ConsentGiven) -> State:
     given = [offer for offer in offers if offer.digest == event.digest]
     hooks = [hook for offer in given for hook in offer.hooks]
     servers = {name: server for offer in given for name, server in offer.servers.items()}
+    rules = [rule for offer in given for rule in offer.rules]
     kept = replace(state.ledger, agreed=(*state.ledger.agreed, event.digest))
     agent = replace(
         state.spec,
         hooks=tuple(dict.fromkeys((*state.spec.hooks, *hooks))),
+        rules=tuple(dict.fromkeys((*state.spec.rules, *rules))),
         mcp_servers={**servers, **state.spec.mcp_servers},
     )
     return replace(state, agent=agent, ledger=kept)

@@ -2530,6 +2530,7 @@ export interface components {
                 string,
                 string
             ][];
+            rules?: components["schemas"]["PermissionRule"][];
             servers?: {
                 [key: string]: components["schemas"]["MCPServer"];
             };

@@ -156,6 +156,12 @@ function Unagreed({ offer }: { offer: Offer }) {
             <span class="file-path">{clean(tool)}</span>
           </li>
         ))}
+        {(offer.rules ?? []).map((rule) => (
+          <li key={`${rule.verdict} ${rule.tool} ${rule.pattern}`}>
+            Rule: {rule.verdict} {clean(rule.tool ?? "*")}
+            <span class="file-path">{clean(rule.pattern ?? "*")}</span>
+          </li>
+        ))}
       </ul>
       {may("agree") ? (
         <button type="button" onClick={() => void control(agree)}>
