@@ -478,3 +478,30 @@ async def test_what_cannot_be_read_is_told_and_the_run_goes_on(place: Path, tmp_
     assert "not YAML" in told["broken.md"]
     assert "larger than" in told["large.md"]
     assert "no directory" in told["nowhere"]
+
+
+async def test_a_model_of_another_family_gets_its_own_prompt_and_instructions(place: Path) -> None:
+    write(place / "AGENTS.md", "For all.")
+    write(place / "GEMINI.md", "For Gemini.")
+    write(place / "CLAUDE.md", "For Claude.")
+    package(place, "pdf", "Use pdftotext.")
+    turns = [say("Yes."), call("invoke_skill", name="pdf"), say("Yes."), say("Still.")]
+    talked = talk(place, *turns, agent=Agent("anthropic/claude-opus-4-5"))
+    async with talked.conversation as conversation:
+        await conversation.prompt("Go")
+        await conversation.switch_llm("gemini/gemini-3-pro-preview")
+        await conversation.prompt("And now")
+        await conversation.switch_llm("gemini/gemini-2.5-pro")
+        await conversation.prompt("And again")
+        assert conversation.state.context is not None
+        read = {Path(one.path).name for one in conversation.state.context.sources if one.kind == "instructions"}
+        await talked.note()
+    assert read == {"AGENTS.md", "GEMINI.md"}
+    assert len(talked.events(SystemPromptEvent)) == 2, "the same family needs nothing else"
+    first, second = str(talked.sent(0)[0]), str(talked.sent(1)[0])
+    assert ("For Claude." in first, "For Gemini." in first) == (True, False)
+    assert ("For Claude." in second, "For Gemini." in second) == (False, True)
+    assert "Calls that do not depend on one another" in first
+    assert "Look a fact up in the files" not in first
+    assert "Look a fact up in the files" in second
+    assert "Use pdftotext." in str(talked.sent(2)[-1]), "skills are there as before"

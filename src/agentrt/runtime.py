@@ -11,13 +11,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Never, cast
 
+from msgspec.structs import replace
+
 from .actors.core import RestartPolicy
 from .actors.core.leases import Leases
 from .actors.event_log import Append, EventLogActor, Observer
 from .actors.feed import Feed
 from .actors.group import ConversationGroup, Parts
+from .actors.retelling import Keep
 from .actors.veil import Veil
-from .context.resolving import Resolved
+from .context.resolving import Resolved, rejoined
 from .context.routing import Rule
 from .decisions import forked
 from .decisions.agents import check_rules, sound_agent
@@ -366,6 +369,7 @@ class Runtime:
             own=self._own,
             **of_storage(self.store),
             saved=saved_in(self.store, self.variables),
+            retold=partial(self._retold, tools, secrets),
             connections=self.connections,
             leases=self.leases,
             bases=self._bases,
@@ -384,6 +388,17 @@ class Runtime:
         known = self._known.definitions(tools, delegating=not may_not_delegate(agent, above))
         resolve = self._resolve or (await self.resolver()).resolve
         return await resolve(agent, place, known, owner)
+
+    async def _retold(
+        self, tools: Sequence[ToolType], secrets: SecretRegistry, state: State, llm: AnyLLM, keep: Keep
+    ) -> tuple[Event, ...]:
+        """Return the events that tell a conversation what a model of another family is told."""
+        assert state.created is not None
+        assert state.prompt is not None
+        agent = replace(state.spec, llm=llm)
+        told = hide_in(await self._resolved(agent, state.created.workspace, tools, state.created.owner), secrets)
+        prompt = prompt_of(state.prompt.tools, (told.prompt, told.dynamic))
+        return (prompt, *await kept(rejoined(state, told), keep, prompt.id))
 
     async def resolver(self) -> Resolver:
         """Return what reads the files with instructions for agents."""

@@ -35,7 +35,7 @@ from ..protocols import Condenser, Critic, Journal, ModelClient, SecurityAnalyze
 from ..sandboxes.processes import end_left, listening, process_mark
 from ..secrets import SecretRegistry
 from ..security.rating import Own
-from ..specs import Durability, HookEvent, LocalWorkspace, Workspace
+from ..specs import AnyLLM, Durability, HookEvent, LocalWorkspace, Workspace
 from ..specs.hooks import hooks_for
 from ..specs.quota import Quota
 from ..state import State
@@ -52,6 +52,7 @@ from .feed import Feed
 from .loaded import LoadedActor
 from .patience import Patience
 from .recollection import Earlier
+from .retelling import Retold, nothing_told, told_anew
 from .servers import Servers
 from .side_calls import SideCalls
 from .tool import AtWork, ToolActor
@@ -114,6 +115,8 @@ class Parts(msgspec.Struct, frozen=True):
     """For how long a call waits until the files are kept."""
     saved: Saved = nothing_saved
     """Loads the models that the user has saved."""
+    retold: Retold = nothing_told
+    """Reads what a model of another family is told."""
     performers: Mapping[str, PerformerFactory] = {}
     """Replacements of performers, by the first word of their names: for a replay, which runs nothing."""
 
@@ -206,6 +209,10 @@ class ConversationGroup:
         """Log the intent to stop. The second call ends a run that was requested meanwhile and has begun nothing."""
         if self.feed.state.status is ExecutionStatus.RUNNING and not self.feed.failed:
             await self.log.interrupt("the conversation was closed")
+
+    async def told_anew(self, llm: AnyLLM) -> tuple[Event, ...]:
+        """Return the events for a model that the agent goes on with, if it is of another family."""
+        return await told_anew(self.log, llm, self._parts.retold)
 
     async def interrupt(self, reason: str, wait: float, by: str | None = None) -> None:
         """Log the intent, cut what runs, and wait at most `wait` seconds for its end. Raise `LogFailed`."""

@@ -31,6 +31,7 @@ from .core.leases import Lease, Leases, Opened
 from .event_log import Log
 from .inner_calls import InnerCalls
 from .recollection import Earlier, Recollection
+from .retelling import Retold
 from .scripts import ends_in
 from .side_calls import SideCalls
 from .tool_models import Saved, ToolModels
@@ -72,6 +73,9 @@ class ToolParts(Protocol):
     def saved(self) -> Saved: ...
 
     @property
+    def retold(self) -> Retold: ...
+
+    @property
     def leases(self) -> Leases | None: ...
 
 
@@ -109,7 +113,7 @@ class ToolCall:
         calls: SideCalls,
     ) -> None:
         action = command.action.id
-        self.models = ToolModels(log, parts.client, calls, parts.saved, parts.secrets, action)
+        self.models = ToolModels(log, parts, calls, action)
         self.calls = InnerCalls(log, parts.tools, tool, action, resumed=command.resumed)
         self._tool, self._command, self._secrets, self._retired = tool, command.id, parts.secrets, parts.retired
         self._action, self._tools = action, parts.tools

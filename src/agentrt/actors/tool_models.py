@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
+from typing import Protocol
 
 import anyio.to_thread
 
@@ -19,6 +20,7 @@ from ..specs.content import text
 from ..specs.llm import known_of, members, named
 from ..specs.raw import raw
 from .event_log import Log
+from .retelling import Retold, told_anew
 from .side_calls import SideCalls
 
 USAGE, HEARING = "vision", "transcription"
@@ -33,14 +35,28 @@ def nothing_saved(name: str, secrets: SecretRegistry) -> AnyLLM:
     raise ProfileMissing(name, ())
 
 
+class ModelParts(Protocol):
+    """The parts of a conversation that this module uses."""
+
+    @property
+    def client(self) -> ModelClient: ...
+
+    @property
+    def saved(self) -> Saved: ...
+
+    @property
+    def secrets(self) -> SecretRegistry: ...
+
+    @property
+    def retold(self) -> Retold: ...
+
+
 class ToolModels:
     """The saved models of one conversation, as one of its actions uses them."""
 
-    def __init__(
-        self, log: Log, client: ModelClient, calls: SideCalls, saved: Saved, secrets: SecretRegistry, action: str
-    ) -> None:
-        self._log, self._client, self._calls, self._action = log, client, calls, action
-        self._saved, self._secrets = saved, secrets
+    def __init__(self, log: Log, parts: ModelParts, calls: SideCalls, action: str) -> None:
+        self._log, self._client, self._calls, self._action = log, parts.client, calls, action
+        self._saved, self._secrets, self._retold = parts.saved, parts.secrets, parts.retold
 
     async def switch(self, profile: str) -> str:
         """Have the agent go on with a saved model, and return the model's name. Raise `ToolError`."""
@@ -49,9 +65,12 @@ class ToolModels:
             known = self._client.known(one)
             if self._log.state.spec.limits.max_cost is not None and None in (known.input_cost, known.output_cost):
                 raise ToolError(f"the price of {one.model} is unknown, and this conversation has a budget")
-        await self._log.append(
-            ConversationStateUpdateEvent(source="agent", caused_by=self._action, key="llm", value=raw(llm))
-        )
+        change = ConversationStateUpdateEvent(source="agent", caused_by=self._action, key="llm", value=raw(llm))
+        try:
+            told = await told_anew(self._log, llm, self._retold)
+        except ConfigurationError as error:
+            raise ToolError(str(error)) from error
+        await self._log.append(change, *told)
         return named(llm)
 
     async def look(self, number: int, question: str, profile: str) -> str:

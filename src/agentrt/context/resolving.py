@@ -150,6 +150,24 @@ def joined(state: State, more: Resolved) -> Resolved:
     return replace(more, event=replace(event, seq=0), texts=texts)
 
 
+def rejoined(state: State, told: Resolved) -> Resolved:
+    """Return a conversation's context as it was read again, with what plugins have added to it meanwhile."""
+    before = state.context or ContextResolved()
+    names = {skill.name for skill in told.event.skills}
+    digests = {offer.digest for offer in told.event.offers}
+    known = {(one.kind, one.name, one.path) for one in told.event.sources}
+    plugins = [one for one in before.sources if one.origin == "plugin" and (one.kind, one.name, one.path) not in known]
+    added = [skill for skill in before.skills if skill.origin == "plugin" and skill.name not in names]
+    event = replace(
+        told.event,
+        sources=(*told.event.sources, *plugins),
+        skills=(*told.event.skills, *added),
+        offers=(*told.event.offers, *(offer for offer in before.offers if offer.digest not in digests)),
+        texts=before.texts,
+    )
+    return replace(told, event=event)
+
+
 def _unknown(context: AgentContext, names: Collection[str]) -> Iterator[ContextProblem]:
     """Yield a problem for each skill that a context names and that does not exist."""
     for name in context.preload_skills:

@@ -229,6 +229,8 @@ class LocalEnd:
             for llm in agent.models:
                 self._runtime.hide_keys(group.secrets, llm)
         events = asked(state, control, by)
+        if changes is not None and "llm" in changes:
+            events = (*events, *await group.told_anew(agent.llm))
         return await append_with_rules(self._runtime.store.shelf, group, events)
 
     async def _pinned(self, control: AnyControl, agent: Agent, state: State) -> AnyControl:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TypeAlias
 
 import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
+from ..actors.retelling import Keep
 from ..actors.veil import Veil
 from ..context.resolving import Resolved
 from ..events import Event
@@ -18,9 +18,6 @@ from ..protocols import Journal
 from ..secrets import SecretRegistry
 from ..specs import Agent, BlobReference
 from ..storing import Storage
-
-Keep: TypeAlias = Callable[[bytes, str, str], Awaitable[BlobReference]]
-"""Stores bytes with a name and a media type beside the log, with secrets masked."""
 
 
 def keeping(journal: Journal, secrets: SecretRegistry) -> Keep:
