@@ -12,7 +12,15 @@ import pytest
 from agentrt import Agent, AgentContext, Conversation, ExecutionStatus, Limits, Runtime, State, Tool
 from agentrt.context.replies import ModelReply
 from agentrt.controls import StartRun
-from agentrt.events import ChildFinished, ChildMessaged, ChildStarted, MessageEvent, UserRejectObservation
+from agentrt.events import (
+    AgentErrorEvent,
+    ChildFinished,
+    ChildMessaged,
+    ChildStarted,
+    MessageEvent,
+    ObservationEvent,
+    UserRejectObservation,
+)
 from agentrt.protocols import ModelRequest
 from agentrt.specs import AlwaysConfirm, NeverConfirm, ToolDefinition
 from agentrt.specs.content import plain
@@ -248,6 +256,32 @@ async def test_some_agents_are_there_always(tmp_path: Path, name: str) -> None:
         assert [child.status for child in live.state.ledger.children.values()] == [ExecutionStatus.FINISHED]
         (definition,) = [tool for tool in tools_of(live) if tool.name == "task"]
         assert f"- {name}: " in definition.description
+
+
+@pytest.mark.parametrize("name", ["code-explorer", "planner", "reviewer"])
+async def test_an_agent_that_changes_nothing_cannot(tmp_path: Path, name: str) -> None:
+    """Whatever tool it tries, the file is not there."""
+    tries = (
+        call("terminal", command="touch canary"),
+        call("file_editor", command="create", path=str(tmp_path / "workspace/canary"), file_text="x"),
+        call("write_file", file_path="canary", content="x"),
+        call("apply_patch", patch="*** Begin Patch\n*** Add File: canary\n+x\n*** End Patch"),
+        call("ipython", code="open('canary', 'w')"),
+        call("task", prompt="touch canary", subagent_type="general-purpose"),
+        call("read_file", file_path="seen.txt"),
+        finish("Dug."),
+    )
+    client = model({"Go": (task("Dig", subagent_type=name), finish("Done.")), "Dig": tries})
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace/seen.txt").write_text("It is seen.")
+    async with family(tmp_path, client, team(), [Gate().tool], task="Go") as live:
+        await live.top.run()
+        (child,) = live.state.ledger.children
+        events = read_conversation(directory(live.runtime.store, child))
+    assert not (tmp_path / "workspace/canary").exists()
+    assert len([event for event in events if isinstance(event, AgentErrorEvent)]) == 6
+    (result,) = [event for event in events if isinstance(event, ObservationEvent) and event.tool_name == "read_file"]
+    assert "It is seen." in plain(result.content)
 
 
 async def test_a_built_in_agent_asks_as_the_one_that_delegates_does(tmp_path: Path) -> None:

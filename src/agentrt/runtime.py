@@ -18,7 +18,7 @@ from .actors.core.leases import Leases
 from .actors.event_log import Append, EventLogActor, Observer
 from .actors.feed import Feed
 from .actors.group import ConversationGroup, Parts
-from .actors.retelling import Keep
+from .actors.tool_models import Keep
 from .actors.veil import Veil
 from .context.resolving import Resolved, rejoined
 from .context.routing import Rule

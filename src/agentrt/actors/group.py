@@ -52,11 +52,10 @@ from .feed import Feed
 from .loaded import LoadedActor
 from .patience import Patience
 from .recollection import Earlier
-from .retelling import Retold, nothing_told, told_anew
 from .servers import Servers
 from .side_calls import SideCalls
 from .tool import AtWork, ToolActor
-from .tool_models import Saved, nothing_saved
+from .tool_models import Retold, Saved, nothing_saved, nothing_told, told_anew
 from .veil import Veil
 
 if TYPE_CHECKING:

@@ -31,10 +31,9 @@ from .core.leases import Lease, Leases, Opened
 from .event_log import Log
 from .inner_calls import InnerCalls
 from .recollection import Earlier, Recollection
-from .retelling import Retold
 from .scripts import ends_in
 from .side_calls import SideCalls
-from .tool_models import Saved, ToolModels
+from .tool_models import Retold, Saved, ToolModels
 
 T = TypeVar("T")
 

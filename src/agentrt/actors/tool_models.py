@@ -1,26 +1,27 @@
-"""`ToolModels`: the saved models, as tools use them."""
+"""`ToolModels`: the saved models, as tools use them; and what a model of another family is told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from hashlib import sha256
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import anyio.to_thread
 
 from ..context.images import is_image
 from ..context.messages import Message
+from ..context.prompt import family
 from ..errors import ConfigurationError, ModelError, ProfileMissing, ToolError
-from ..events import ConversationStateUpdateEvent
+from ..events import ConversationStateUpdateEvent, Event
 from ..protocols import ModelClient, Speech
 from ..secrets import SecretRegistry
-from ..specs import LLM, AnyLLM, Content
+from ..specs import LLM, AnyLLM, BlobReference, Content
 from ..specs.content import text
 from ..specs.llm import known_of, members, named
 from ..specs.raw import raw
+from ..state import State
 from .event_log import Log
-from .retelling import Retold, told_anew
 from .side_calls import SideCalls
 
 USAGE, HEARING = "vision", "transcription"
@@ -28,6 +29,25 @@ USAGE, HEARING = "vision", "transcription"
 
 Saved = Callable[[str, SecretRegistry], AnyLLM]
 """Loads the model of a profile, and masks its keys from then on. For a thread. Raises `ConfigurationError`."""
+
+
+Keep: TypeAlias = Callable[[bytes, str, str], Awaitable[BlobReference]]
+"""Stores bytes with a name and a media type beside the log, with secrets masked."""
+
+Retold: TypeAlias = Callable[[State, AnyLLM, Keep], Awaitable[tuple[Event, ...]]]
+"""Reads what a model is told in a conversation, and returns the events that record it."""
+
+
+async def nothing_told(state: State, llm: AnyLLM, keep: Keep) -> tuple[Event, ...]:
+    """Return no event: the conversation keeps what it was told."""
+    return ()
+
+
+async def told_anew(log: Log, llm: AnyLLM, retold: Retold) -> tuple[Event, ...]:
+    """Return the events for a conversation that goes on with a model; none if the model is of the same family."""
+    if log.state.prompt is None or family(llm) == family(log.state.spec.llm):
+        return ()
+    return await retold(log.state, llm, log.keep)
 
 
 def nothing_saved(name: str, secrets: SecretRegistry) -> AnyLLM:

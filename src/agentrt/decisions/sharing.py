@@ -11,7 +11,7 @@ from ..errors import ConfigurationError
 from ..events import Grant
 from ..ledger import Child, allowance
 from ..specs import LLM, Agent, HookEvent, Tool
-from ..specs.built_in_agents import BUILT_IN_AGENTS, SAME_TOOLS
+from ..specs.built_in_agents import BUILT_IN_AGENTS, READING, SAME_TOOLS
 from ..specs.llm import inherits
 from ..specs.policies import stricter
 from ..state import Pending, State
@@ -152,9 +152,11 @@ def chosen_of(agent: Agent, child: Child) -> Agent:
 
 def _tools(chosen: Agent, state: State) -> tuple[Tool, ...]:
     """Return the tools of an agent, including those of the delegating agent if it names them by "*". An agent that
-    nobody vouches for has only tools that are offered to the delegating agent.
+    nobody vouches for has only tools that are offered to the delegating agent, and may read files if that one may.
     """
     offered = {tool.name for tool in state.tools}
+    if any(tool.shell or "read" in tool.parts for tool in state.tools):
+        offered |= {tool.name for tool in READING}
     own = tuple(tool for tool in chosen.tools if chosen.is_vouched_for or tool.name in offered)
     if SAME_TOOLS[0] not in chosen.tools:
         return own

@@ -25,6 +25,7 @@ class WorkspaceError(AgentrtError):
         "disk-full": "the disk is full",
         "busy": "too many files are open",
         "git-missing": "no repository",
+        "git-no-commit": "no such commit",
         "git-not-installed": "no git",
         "git-too-large": "the repository is too large",
         "git-timeout": "git took too long",

@@ -9,7 +9,7 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from ..actors.retelling import Keep
+from ..actors.tool_models import Keep
 from ..actors.veil import Veil
 from ..context.resolving import Resolved
 from ..events import Event

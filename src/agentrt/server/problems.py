@@ -99,6 +99,7 @@ FILES: Mapping[str, int] = {
     "disk-full": 507,
     "busy": 503,
     "git-missing": 404,
+    "git-no-commit": 404,
     "no-checkpoint": 404,
     "git-not-installed": 501,
     "git-too-large": 413,

@@ -12,9 +12,12 @@ from .tool import Tool
 SAME_TOOLS = (Tool("*"),)
 """The tools of the delegating agent."""
 
+READING = tuple(map(Tool, ("read_file", "list_directory", "grep", "glob", "read_document", "git_diff")))
+"""Tools that only read files. They can do no more than a shell, or a tool that views files, of the delegating agent."""
+
 _LOOKS = (
-    " You only look: change no file, and run nothing that changes anything. Report what you found, with the paths and"
-    " lines where it stands."
+    " You have no tool that changes anything or runs a program. Report what you found, with the paths and lines where"
+    " it stands; say what somebody should run to be sure."
 )
 
 
@@ -37,7 +40,7 @@ BUILT_IN_AGENTS: Mapping[str, Agent] = {
     "code-explorer": _agent(
         "Finds out how code works, or where something stands, without changing anything.",
         f"You explore code for another agent, which sees nothing but your report.{_LOOKS}",
-        (Tool("grep"), Tool("glob"), Tool("terminal"), Tool("file_editor")),
+        READING,
     ),
     "bash-runner": _agent(
         "Runs commands, such as builds and tests, and reports what matters of their output.",
@@ -55,12 +58,12 @@ BUILT_IN_AGENTS: Mapping[str, Agent] = {
         "Makes a plan for a change, after it has looked at the code, without changing anything.",
         "You plan for another agent, which sees nothing but your report: steps in their order, each with its files, how"
         f" it is checked, and what may go wrong.{_LOOKS}",
-        (Tool("terminal"), Tool("file_editor"), Tool("task_tracker")),
+        (*READING, Tool("task_tracker")),
     ),
     "reviewer": _agent(
         "Reviews changes: faults, missing tests, what is not as it was asked for.",
         "You review changes for another agent, which sees nothing but your report. Say of each fault how it shows, and"
         f" how grave it is; the gravest first. Praise nothing.{_LOOKS}",
-        (Tool("terminal"), Tool("file_editor")),
+        READING,
     ),
 }

@@ -21,6 +21,7 @@ _MODULES = {
     "write_file": "agentrt.tools.files.write_file",
     "edit": "agentrt.tools.files.edit",
     "list_directory": "agentrt.tools.files.list_directory",
+    "git_diff": "agentrt.tools.files.git_diff",
     "planning_file_editor": "agentrt.tools.files.planning_file_editor",
     "read_document": "agentrt.tools.documents.read_document",
     "task_tracker": "agentrt.tools.simple",

@@ -56,6 +56,8 @@ class _Repository(msgspec.Struct, frozen=True):
     branch: str | None
     objects: str
     """The object format: "sha1" or "sha256"."""
+    base: str | None = None
+    """The commit that was asked for."""
 
 
 async def changes(workspace: str) -> GitChanges:
@@ -74,19 +76,21 @@ async def changes(workspace: str) -> GitChanges:
     )
 
 
-async def diff(workspace: str, path: str) -> GitDiff:
-    """Return the diff of the files at or below a path from the last commit. Raises `WorkspaceError` like `changes`."""
-    async with _opened(workspace) as repository:
+async def diff(workspace: str, path: str, base: str = "") -> GitDiff:
+    """Return the diff of the files at or below a path from the commit `base`, by default the last one. Raises
+    `WorkspaceError` like `changes`, and for an unknown commit.
+    """
+    async with _opened(workspace, base) as repository:
         where = ("--", path or ".")
         # so that the diff has new files; it fails if nothing is at the path
         await _git(repository.tree, repository.environment, "add", "--intent-to-add", *where, check=False)
-        base = repository.head or _EMPTY[repository.objects]
-        output, cut = await _git(repository.tree, repository.environment, *_DIFF, base, *where)
+        since = repository.base or repository.head or _EMPTY[repository.objects]
+        output, cut = await _git(repository.tree, repository.environment, *_DIFF, since, *where)
     return GitDiff(diff=output.decode("utf-8", "replace"), truncated=cut)
 
 
 @asynccontextmanager
-async def _opened(workspace: str) -> AsyncIterator[_Repository]:
+async def _opened(workspace: str, base: str = "") -> AsyncIterator[_Repository]:
     plain = {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
@@ -98,14 +102,16 @@ async def _opened(workspace: str) -> AsyncIterator[_Repository]:
     place = await anyio.to_thread.run_sync(_find, workspace)
     made = await anyio.to_thread.run_sync(runtime_directory.directory, "git-")
     try:
-        head, branch, objects = await _head(workspace, plain | {"GIT_DIR": str(place)})
+        own = plain | {"GIT_DIR": str(place)}
+        head, branch, objects = await _head(workspace, own)
+        since = await _commit(workspace, own, base) if base else None
         await anyio.to_thread.run_sync(_prepare, Path(made), place, head, objects == "sha256")
         environment = plain | {
             "HOME": made,
             "GIT_DIR": made,
             "GIT_WORK_TREE": workspace,
         }
-        yield _Repository(workspace, environment, head, branch, objects)
+        yield _Repository(workspace, environment, head, branch, objects, since)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(runtime_directory.remove, made)
@@ -135,6 +141,17 @@ async def _head(workspace: str, environment: dict[str, str]) -> tuple[str | None
     branch, _ = await _git(workspace, environment, "symbolic-ref", "--short", "--quiet", "HEAD", check=False)
     objects = "sha256" if known.split()[-1] == b"sha256" else "sha1"
     return head.decode().strip() or None, branch.decode("utf-8", "replace").strip() or None, objects
+
+
+async def _commit(workspace: str, environment: dict[str, str], name: str) -> str:
+    """Return the commit with a name. Raises `WorkspaceError`. The command runs no program of the repository."""
+    if "\0" in name:
+        raise WorkspaceError("git-no-commit", "a commit has no such name")
+    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    found, _ = await _git(workspace, environment, *words, check=False)
+    if not found.strip():
+        raise WorkspaceError("git-no-commit", f"the repository has no commit {name!r}")
+    return found.decode().split()[-1]
 
 
 def _prepare(made: Path, place: Path, head: str | None, long: bool) -> None:
