@@ -47,10 +47,7 @@ class BadModelRequest(ModelError):
     """Raised when a provider rejects the request as malformed, or does not have the model (`no_model`)."""
 
     code = "bad_request"
-
-    def __init__(self, message: str, *, no_model: bool = False) -> None:
-        super().__init__(message)
-        self.no_model = no_model
+    no_model = False
 
 
 class BudgetExceeded(ModelError):

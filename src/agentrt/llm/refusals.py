@@ -102,7 +102,9 @@ def refusal(llm: LLM, status: int, said: str, words: str, key: str, retry_after:
         return ContentRefused(f"{of} refused the content ({said})")
     if status == 404:
         where = f", or {llm.base_url} is not its whole address, which often ends with /v1" if llm.base_url else ""
-        return BadModelRequest(f"the provider has no model {llm.model!r}{where} ({said})", no_model=True)
+        missing = BadModelRequest(f"the provider has no model {llm.model!r}{where} ({said})")
+        missing.no_model = True
+        return missing
     if 300 <= status < 400:
         return BadModelRequest(f"{of} is at another address: set LLM.base_url ({said})")
     if 400 <= status < 500:
