@@ -42,7 +42,7 @@ print(len(seen), os.environ["CANARY"] in text, "PATH" in text and os.environ["PA
 @pytest.mark.long
 def test_help_signatures_and_reprs_print_no_environment() -> None:
     environment = {"CANARY": CANARY, "OPENAI_API_KEY": CANARY, "PATH": "/canary/bin:/usr/bin:/bin", "HOME": "/tmp"}
-    told = subprocess.run([sys.executable, "-c", LOOK], env=environment, capture_output=True, text=True, timeout=120)
+    told = subprocess.run([sys.executable, "-c", LOOK], env=environment, capture_output=True, text=True, timeout=900)
     assert told.returncode == 0, told.stderr[-2000:]
     count, canary, path = told.stdout.split()
     assert int(count) > 500

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentrt import LLM, Agent, AgentContext
+from agentrt import LLM, Agent, AgentContext, AlwaysConfirm
 from agentrt.errors import ConfigurationError
 from agentrt.specs import Tool
 from agentrt.specs.llm import FallbackLLM
@@ -56,6 +56,27 @@ def test_a_planner_is_told_to_plan() -> None:
     assert agent.context is not None
     assert agent.context.system_message_suffix.startswith("In French.\n\nYou plan a change")
     assert Agent.preset(llm="x/y").context is None
+
+
+def test_codeact_has_code_and_somebody_who_browses() -> None:
+    agent = Agent.preset("codeact", llm="x/y", confirmation=AlwaysConfirm())
+    assert [tool.name for tool in agent.tools] == ["terminal", "ipython", "file_editor", "task"]
+    assert "`ipython` runs Python in a kernel that stays" in (agent.system_prompt or "")
+    browsing = agent.agents["browsing"]
+    assert browsing.tools == PRESETS["browsing"].tools
+    assert browsing.confirmation == AlwaysConfirm(), "it asks as the one that delegates does"
+    assert Agent.preset("codeact", llm="x/y", system_prompt="Mine.").system_prompt == "Mine."
+
+
+def test_a_demonstration_is_there_for_models_that_need_one() -> None:
+    shown = Agent.preset(
+        "codeact", llm="x/y", demonstration=True, context=AgentContext(system_message_suffix="Be kind.")
+    )
+    assert shown.context is not None
+    assert shown.context.system_message_suffix.startswith("Be kind.\n\n# An example of how a task goes")
+    assert Agent.preset("codeact", llm="x/y").context is None
+    with pytest.raises(ConfigurationError, match="only the preset 'codeact'"):
+        Agent.preset("default", llm="x/y", demonstration=True)
 
 
 def tokens(names: Iterable[str]) -> int:

@@ -15,7 +15,7 @@ from .context import AgentContext
 from .flow import InformationFlow
 from .given import Given, Share
 from .hooks import Hook
-from .llm import AnyLLM, as_llm
+from .llm import INHERIT, LLM, AnyLLM, as_llm
 from .mcp import MCPServer, as_servers
 from .policies import BusyPolicy, ConfirmationPolicy, Limits, NeverConfirm
 from .presets import PresetName, preset_of, unfolded
@@ -127,18 +127,34 @@ class Agent(_Thinking, frozen=True, kw_only=True, omit_defaults=True):
             force_setattr(self, "analyzer", RULES)
 
     @classmethod
-    def preset(cls, name: PresetName | None = None, *, llm: AnyLLM | str, **fields: Any) -> Agent:
+    def preset(
+        cls, name: PresetName | None = None, *, llm: AnyLLM | str, demonstration: bool = False, **fields: Any
+    ) -> Agent:
         """Return an agent with the tools of a preset, and the given other fields.
 
         "default", "gpt5" (`apply_patch`) and "gemini" (its own file tools) suit families of models; None chooses one of
-        them by the model. "planning" reads code and writes a plan, "codeact" works with code, "browsing" uses the web.
-        Raises `ConfigurationError` for another name.
+        them by the model. "planning" reads code and writes a plan, "codeact" acts by code and has an agent "browsing"
+        use the web, "browsing" uses the web. `demonstration` adds an example of a whole task to the prompt of
+        "codeact", for models that need one. Raises `ConfigurationError` for another name.
         """
         chosen = preset_of(name, as_llm(llm))
+        if demonstration and not chosen.demonstration:
+            raise ConfigurationError("Agent.preset(demonstration=True): only the preset 'codeact' has one")
         told = fields.get("context") or AgentContext()
-        suffix = "\n\n".join(filter(None, (told.system_message_suffix, chosen.told)))
-        context = replace(told, system_message_suffix=suffix) if chosen.told else fields.get("context")
-        return cls(**{"tools": chosen.tools, **fields, "context": context, "llm": llm})
+        more = (told.system_message_suffix, chosen.told, chosen.demonstration if demonstration else "")
+        suffix = "\n\n".join(filter(None, more))
+        same = suffix == told.system_message_suffix
+        context = fields.get("context") if same else replace(told, system_message_suffix=suffix)
+        made: dict[str, Any] = {"tools": chosen.tools}
+        if chosen.prompt is not None:
+            made["system_prompt"] = chosen.prompt
+        if chosen.agents:
+            alike = {key: fields[key] for key in ("confirmation", "analyzer", "flow", "rules") if key in fields}
+            made["agents"] = {
+                key: cls.preset(preset, llm=LLM(INHERIT), description=description, **alike)
+                for key, (preset, description) in chosen.agents.items()
+            }
+        return cls(**{**made, **fields, "context": context, "llm": llm})
 
     @property
     def analyzers(self) -> tuple[str, ...]:
