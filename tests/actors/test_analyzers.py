@@ -54,7 +54,9 @@ async def test_the_models_own_word(risk: SecurityRisk) -> None:
 )
 async def test_the_highest_counts(risks: str, highest: str) -> None:
     ensemble = EnsembleAnalyzer([Fixed(Rating(SecurityRisk(risk), risk.lower())) for risk in risks.split()])
-    assert await ensemble.assess(ACTION, SCENE) == Rating(SecurityRisk(highest), f"Fixed: {highest.lower()}")
+    rating = await ensemble.assess(ACTION, SCENE)
+    assert rating.risk is SecurityRisk(highest)
+    assert rating.reason.startswith(f"Fixed: {highest.lower()}")
 
 
 async def test_sinks_and_labels_are_united() -> None:
@@ -70,7 +72,8 @@ async def test_sinks_and_labels_are_united() -> None:
 
 async def test_one_that_fails_says_high_and_why() -> None:
     rating = await EnsembleAnalyzer([RuleAnalyzer(), Broken()]).assess(ACTION, SCENE)
-    assert rating == Rating(SecurityRisk.HIGH, "Broken: failed with OSError: no route")
+    assert rating.risk is SecurityRisk.HIGH
+    assert rating.reason.startswith("Broken: failed with OSError: no route")
 
 
 @pytest.mark.pure

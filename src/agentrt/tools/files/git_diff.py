@@ -72,5 +72,5 @@ git_diff = ToolType(
     resources=nothing_shared,
     effects=_effects,
     headline=("{path} since {base}", "since {base}", "{path}", ""),
-    aliases=("show_changes", "git_status"),
+    aliases=("show_changes",),
 )
