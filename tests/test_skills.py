@@ -486,7 +486,7 @@ async def test_a_model_of_another_family_gets_its_own_prompt_and_instructions(pl
     write(place / "CLAUDE.md", "For Claude.")
     package(place, "pdf", "Use pdftotext.")
     turns = [say("Yes."), call("invoke_skill", name="pdf"), say("Yes."), say("Still.")]
-    talked = talk(place, *turns, agent=Agent("anthropic/claude-opus-4-5"))
+    talked = talk(place, *turns, agent=Agent(LLM("anthropic/claude-opus-4-5")))
     async with talked.conversation as conversation:
         await conversation.prompt("Go")
         await conversation.switch_llm("gemini/gemini-3-pro-preview")
