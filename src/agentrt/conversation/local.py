@@ -219,7 +219,7 @@ class LocalEnd:
         state = group.feed.state
         if isinstance(control, GiveInput) and control.verdict == "accept":
             check_form(state.branch.inputs, control)
-        changes = changes_in(control)
+        changes, more = changes_in(control), tuple[Event, ...]()
         if self._guest.delegated and (isinstance(control, Grant) or "limits" in (changes or ())):
             raise ConfigurationError(_SHARED.format("limits"))
         if changes is not None:
@@ -228,9 +228,9 @@ class LocalEnd:
             control = await self._pinned(control, agent, state)
             for llm in agent.models:
                 self._runtime.hide_keys(group.secrets, llm)
-        events = asked(state, control, by)
-        if changes is not None and "llm" in changes:
-            events = (*events, *await group.told_anew(agent.llm))
+            if "llm" in changes:
+                more = await group.told_anew(agent.llm)
+        events = (*asked(state, control, by), *more)
         return await append_with_rules(self._runtime.store.shelf, group, events)
 
     async def _pinned(self, control: AnyControl, agent: Agent, state: State) -> AnyControl:
