@@ -222,3 +222,11 @@ async def test_no_entry_reads_outside_of_its_directory(tmp_path: Path) -> None:
     write(tmp_path / "it/.claude-plugin/marketplace.json", {"name": "m", "plugins": [entry]})
     found = await read(tmp_path, "x@./it")
     assert names(found) == ({"x"}, set(), set())
+
+
+@pytest.mark.real
+async def test_an_address_in_a_marketplace_is_no_plugin_of_another(tmp_path: Path) -> None:
+    entry = {"name": "x", "source": {"source": "url", "url": "me@127.0.0.1:nowhere.git"}}
+    write(tmp_path / "it/.claude-plugin/marketplace.json", {"name": "m", "plugins": [entry]})
+    with pytest.raises(ConfigurationError, match=r"me@127\.0\.0\.1:nowhere\.git cannot be fetched"):
+        await read(tmp_path, "x@./it")

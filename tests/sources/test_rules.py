@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrt.sources.imports import DEEPEST
-from agentrt.sources.instructions import find_instructions
+from agentrt.sources.instructions import DEEPEST, find_instructions
 from agentrt.sources.rules import find_rules
 from agentrt.sources.settings_files import find_settings, rules_of
 from agentrt.sources.text import Reader

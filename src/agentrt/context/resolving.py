@@ -5,7 +5,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -33,6 +33,7 @@ from ..specs.mcp import MCPServer
 from ..specs.skill import Skill
 from ..specs.tokens import tokens_of
 from ..state import State
+from ..state.skills import with_programs
 from .prompt import system_prompt
 from .telling import dynamic_context
 
@@ -77,10 +78,8 @@ def resolved(
     """
     names = {skill.name for skill in gathered.skills}
     offers = tuple(replace(offer, agreed=offer.digest in agreed) for offer in gathered.offers)
-    hooks = tuple(hook for offer in offers if offer.agreed for hook in offer.hooks)
-    brought = {name: server for offer in offers if offer.agreed for name, server in offer.servers.items()}
-    rules = tuple(rule for offer in offers if offer.agreed for rule in offer.rules)
-    servers = {**brought, **agent.mcp_servers}
+    agent = with_programs(agent, [offer for offer in offers if offer.agreed])
+    servers = agent.mcp_servers
     made = {file.name: as_agent(file, tool, profile, names, servers) for file in gathered.agents}
     agents = {name: one for name, (one, _) in made.items()} | agent.agents
     preloaded = set(context.preload_skills)
@@ -102,14 +101,7 @@ def resolved(
         *(source for offer in offers for source in _of_offer(offer)),
     )
     return Resolved(
-        agent=replace(
-            agent,
-            agents=agents,
-            tools=tuple(tools),
-            hooks=tuple(dict.fromkeys((*agent.hooks, *hooks))),
-            rules=tuple(dict.fromkeys((*agent.rules, *rules))) if rules else agent.rules,
-            mcp_servers=servers,
-        ),
+        agent=replace(agent, agents=agents, tools=tuple(tools)),
         prompt=system_prompt(agent),
         dynamic=dynamic_context(gathered.facts, gathered.documents, listed, always, gathered.memory),
         event=ContextResolved(
@@ -135,15 +127,11 @@ def joined(state: State, more: Resolved) -> Resolved:
     """Return a conversation's context with what a plugin adds; of two skills with the same name, the first stays."""
     before = state.context or ContextResolved()
     names = {skill.name for skill in before.skills}
-    fresh = [skill for skill in more.event.skills if skill.name not in names]
-    digests = {offer.digest for offer in before.offers}
     event = replace(
-        before,
+        _with(before, more.event.skills, more.event.offers),
         id=more.event.id,
         timestamp=more.event.timestamp,
         sources=tuple({(one.kind, one.name, one.path): one for one in (*before.sources, *more.event.sources)}.values()),
-        skills=(*before.skills, *fresh),
-        offers=(*before.offers, *(offer for offer in more.event.offers if offer.digest not in digests)),
         problems=(*before.problems, *more.event.problems),
     )
     texts = {name: body for name, body in more.texts.items() if name not in names}
@@ -153,19 +141,21 @@ def joined(state: State, more: Resolved) -> Resolved:
 def rejoined(state: State, told: Resolved) -> Resolved:
     """Return a conversation's context as it was read again, with what plugins have added to it meanwhile."""
     before = state.context or ContextResolved()
-    names = {skill.name for skill in told.event.skills}
-    digests = {offer.digest for offer in told.event.offers}
     known = {(one.kind, one.name, one.path) for one in told.event.sources}
     plugins = [one for one in before.sources if one.origin == "plugin" and (one.kind, one.name, one.path) not in known]
-    added = [skill for skill in before.skills if skill.origin == "plugin" and skill.name not in names]
-    event = replace(
-        told.event,
-        sources=(*told.event.sources, *plugins),
-        skills=(*told.event.skills, *added),
-        offers=(*told.event.offers, *(offer for offer in before.offers if offer.digest not in digests)),
-        texts=before.texts,
+    added = [skill for skill in before.skills if skill.origin == "plugin"]
+    event = _with(told.event, added, before.offers)
+    return replace(told, event=replace(event, sources=(*event.sources, *plugins), texts=before.texts))
+
+
+def _with(event: ContextResolved, skills: Iterable[Skill], offers: Iterable[Offer]) -> ContextResolved:
+    """Return the event with more skills and offers; of two with the same name or digest, the first stays."""
+    names, digests = {skill.name for skill in event.skills}, {offer.digest for offer in event.offers}
+    return replace(
+        event,
+        skills=(*event.skills, *(skill for skill in skills if skill.name not in names)),
+        offers=(*event.offers, *(offer for offer in offers if offer.digest not in digests)),
     )
-    return replace(told, event=event)
 
 
 def _unknown(context: AgentContext, names: Collection[str]) -> Iterator[ContextProblem]:

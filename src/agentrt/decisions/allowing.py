@@ -74,13 +74,22 @@ def _fits(entry: str, action: ActionEvent, tool: ToolDefinition, verdict: Verdic
 
 def _matches(pattern: str, action: ActionEvent, tool: ToolDefinition, verdict: Verdict) -> bool:
     """Return whether the command, or else the argument of `Same`, fits a pattern; "git:*" is every "git ..."."""
-    argument = tool.shell or (tool.same.argument if tool.same is not None else "")
+    argument = argument_of(tool)
     if not argument:
         return False
-    begin = pattern.removesuffix(":*")
-    patterns = (begin, f"{begin} *") if pattern.endswith(":*") else (pattern,)
-    rules = [PermissionRule(verdict, tool.name, each, argument) for each in patterns]
+    rules = [PermissionRule(verdict, tool.name, each, argument) for each in rule_patterns(pattern)]
     return strongest(rules, action, tool) is not None
+
+
+def argument_of(tool: ToolDefinition) -> str:
+    """Return the argument that the pattern of an entry is about; "" if there is none."""
+    return tool.shell or (tool.same.argument if tool.same is not None else "")
+
+
+def rule_patterns(pattern: str) -> tuple[str, ...]:
+    """Return the patterns of rules that the pattern of an entry stands for: two for `git:*`."""
+    begin = pattern.removesuffix(":*")
+    return (begin, f"{begin} *") if pattern.endswith(":*") else (pattern,)
 
 
 def _plain(name: str) -> str:

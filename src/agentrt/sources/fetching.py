@@ -51,13 +51,14 @@ async def fetched_plugins(given: PluginSource, cache: Path, base: Path) -> list[
     Raises as `fetched` does, and for a marketplace whose plugins are all elsewhere.
     """
     source, entry = await _named(given, cache, base)
-    directory = await fetched(source, cache, base)
+    directory = await _directory(source, cache, base)
     name = _last(source.repo_path if source.repo_path not in ("", ".") else source.source)
     if entry is not None:
         return [Fetched(directory, name, entry)]
-    market = await _market(directory)
-    if market is None or await _is_plugin(directory):
+    file = await _market_in(directory)
+    if file is None or await _is_plugin(directory):
         return [Fetched(directory, name)]
+    market = await _read_market(file)
     inside = [(one, place) for one in market.plugins if (place := market.inside(one)) is not None]
     if not inside or len(inside) > MOST:
         there = ", ".join(sorted(one.name for one in market.plugins)) or "none"
@@ -76,11 +77,20 @@ async def _named(given: PluginSource, cache: Path, base: Path) -> tuple[PluginSo
     return await _in_marketplace(market[1], PluginSource(market[2], given.ref), cache, base)
 
 
-async def _market(directory: Path) -> Marketplace | None:
+async def _market_in(directory: Path) -> Path | None:
+    """Return the marketplace file in a directory; None if there is none."""
     for name in MARKETPLACES:
-        if await anyio.Path(path := directory / name).is_file():
-            return read_marketplace(await anyio.Path(path).read_bytes(), str(path))
+        if await anyio.Path(directory / name).is_file():
+            return directory / name
     return None
+
+
+async def _read_market(file: Path) -> Marketplace:
+    """Return the marketplace in a file. Raises `ConfigurationError`."""
+    try:
+        return read_marketplace(await anyio.Path(file).read_bytes(), str(file))
+    except OSError as error:
+        raise ConfigurationError(f"{file} is not a marketplace: {error}") from error
 
 
 async def _is_plugin(directory: Path) -> bool:
@@ -96,7 +106,12 @@ async def fetched(given: PluginSource, cache: Path, base: Path) -> Path:
     """Return the directory that a source names. A git address is fetched into `cache`; a relative path begins at
     `base`. Raises `ConfigurationError` if the source is not available.
     """
-    given, _ = await _named(given, cache, base)
+    source, _ = await _named(given, cache, base)
+    return await _directory(source, cache, base)
+
+
+async def _directory(given: PluginSource, cache: Path, base: Path) -> Path:
+    """Return the directory of a source that is not a plugin of a marketplace. Raises as `fetched` does."""
     address = _address(given.source)
     directory = await _clone(address, given.ref, cache) if address else _path(base, given.source)
     found = _below(directory, given.repo_path)
@@ -132,13 +147,13 @@ async def _in_marketplace(name: str, market: PluginSource, cache: Path, base: Pa
     place = _path(base, market.source)
     if not await anyio.Path(place).is_file():
         directory = await fetched(market, cache, base)
-        files = [directory / file for file in MARKETPLACES if await anyio.Path(directory / file).is_file()]
-        if not files:
+        file = await _market_in(directory)
+        if file is None:
             raise ConfigurationError(f"{market.source} is not a marketplace: it has no {' and no '.join(MARKETPLACES)}")
-        place, home = files[0], directory
+        place, home = file, directory
     else:
         home = place.parent.parent if place.parent.name in (".plugin", ".claude-plugin") else place.parent
-    listed = read_marketplace(await anyio.Path(place).read_bytes(), str(place))
+    listed = await _read_market(place)
     entry = listed.entry(name, market.source)
     return _listed(entry, home, listed.inside(entry)), entry
 

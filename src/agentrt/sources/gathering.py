@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from ..digests import file_digest
@@ -122,12 +121,7 @@ def _hooks(roots: Sequence[Path], reader: Reader, settings: Settings, path: Path
         for name in hook_files.FILES:
             if hooks := hook_files.read_hooks(root / name, reader):
                 return hooks, str(root / name)
-    if settings.hooks:
-        try:
-            return hook_files.hooks_of(settings.hooks, "", partial(reader.tell, path)), str(path)
-        except (ValueError, RecursionError) as error:
-            reader.tell(path, f"its hooks cannot be used: {error}")
-    return (), ""
+    return (hook_files.hooks_of(settings.hooks, path, reader), str(path)) if settings.hooks else ((), "")
 
 
 def changed(sources: Sequence[ContextSource]) -> tuple[str, ...]:

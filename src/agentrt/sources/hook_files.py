@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,19 +22,23 @@ def read_hooks(path: Path, reader: Reader, root: str = "") -> tuple[Hook, ...]:
     if text is None:
         return ()
     try:
-        return hooks_of(msgspec.json.decode(text), root, partial(reader.tell, path))
+        given = msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:
         reader.tell(path, f"its hooks cannot be used: {error}")
         return ()
+    return hooks_of(given, path, reader, root)
 
 
-def hooks_of(given: object, root: str, tell: Callable[[str], None]) -> tuple[Hook, ...]:
-    """Return the hooks in decoded JSON; `root` is the directory of the plugin that brings them. Those that cannot run
-    here are told.
-
-    Raises `ValueError` for another form.
+def hooks_of(given: object, path: Path, reader: Reader, root: str = "") -> tuple[Hook, ...]:
+    """Return the hooks in the decoded JSON of a file; `root` is the directory of the plugin that brings them. Note a
+    problem for each that cannot run here; if none can be used, note one and return none.
     """
-    return tuple(msgspec.structs.replace(hook, root=root) for hook in hooks_from_json(given, tell))
+    try:
+        found = hooks_from_json(given, partial(reader.tell, path))
+    except (ValueError, RecursionError) as error:
+        reader.tell(path, f"its hooks cannot be used: {error}")
+        return ()
+    return tuple(msgspec.structs.replace(hook, root=root) for hook in found)
 
 
 def meant(hooks: Collection[Hook], tools: Iterable[ToolDefinition]) -> tuple[Hook, ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
+from ..context.telling import prose
 from ..specs.context import Document
 from ..specs.skill import Skill
-from .imports import imported
 from .listing import Listing
 from .text import Reader
 
@@ -21,6 +23,11 @@ VENDORS = {"claude.md": "claude", "gemini.md": "gemini"}
 
 IMPORTING = frozenset({"claude.md"})
 """Files that may import others by `@path`."""
+
+DEEPEST = 5
+"""Maximum depth of imports within imports."""
+
+_IMPORT = re.compile(r"(?<![\w`@/.])@((?:~/|\.{0,2}/)?[\w.-]+(?:/[\w.-]+)*)")
 
 LONGEST = 32_768
 """Maximum number of characters of a file that are shown."""
@@ -90,6 +97,22 @@ def _in(directory: Path, workspace: Path, reader: Reader, family: str) -> Iterat
             if name in IMPORTING:
                 for target, more in imported(text, path, reader):
                     yield document_of(more, target, _shown(target, workspace), reader, LONGEST)
+
+
+def imported(text: str, path: Path, reader: Reader, depth: int = DEEPEST) -> Iterator[tuple[Path, str]]:
+    """Yield the files that a text imports, and those that these import, each with its text. A relative path begins at
+    the directory of the file. Paths in code are no imports. The reader refuses files outside of its directory.
+
+    Source: https://code.claude.com/docs/en/memory#import-additional-files.
+    """
+    if "@" not in text or not depth:
+        return
+    for found in dict.fromkeys(match[1].rstrip(".") for match in _IMPORT.finditer(prose(text))):
+        target = Path(os.path.normpath(path.parent / os.path.expanduser(found)))
+        if not target.is_file() or (said := reader.read(target)) is None:
+            continue
+        yield target, said
+        yield from imported(said, target, reader, depth - 1)
 
 
 def document_of(text: str, path: Path, name: str, reader: Reader, longest: int) -> Document:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -125,11 +124,7 @@ def _hooks(directory: Path, manifest: Manifest, reader: Reader, alone: bool) -> 
     """Return the hooks of a plugin: those in the manifest, in the files that it names, and in the usual file."""
     root = str(directory)
     if isinstance(manifest.hooks, dict):
-        try:
-            return hooks_of(manifest.hooks, root, partial(reader.tell, directory))
-        except (ValueError, RecursionError) as error:
-            reader.tell(directory, f"its hooks cannot be used: {error}")
-            return ()
+        return hooks_of(manifest.hooks, directory, reader, root)
     names = [*([] if alone else ["hooks/hooks.json"]), *paths_in(manifest.hooks)]
     return tuple(hook for name in names for hook in read_hooks(directory / name, reader, root))
 

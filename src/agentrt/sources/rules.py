@@ -14,6 +14,7 @@ from ..errors import ConfigurationError
 from ..specs.context import Document
 from ..specs.skill import Skill
 from .front_matter import read, split
+from .instructions import LONGEST, document_of
 from .skill_files import Words, words
 from .text import Reader
 
@@ -29,9 +30,6 @@ ALWAYS = (".github", "copilot-instructions.md")
 
 DEPTH = 4
 """Maximum depth of directories below one of these that are searched."""
-
-LONGEST = 32_768
-"""Maximum number of characters of a file that are shown."""
 
 _EVERYWHERE = frozenset({"**", "**/*", "*"})
 
@@ -86,9 +84,7 @@ def _below(directory: Path, end: str, reader: Reader, depth: int) -> Iterator[Pa
 
 def _rule(text: str, path: Path, root: Path, workspace: Path, reader: Reader) -> Document | Skill:
     header, body, _ = read(_quoted(text), _Header)
-    if len(body) > LONGEST:
-        reader.tell(path, f"was cut at {LONGEST} of {len(body)} characters")
-    name, body, digest = path.relative_to(root).as_posix(), body[:LONGEST].strip(), reader.digests[str(path)]
+    document = document_of(body, path, path.relative_to(root).as_posix(), reader, LONGEST)
     given = [*_patterns(header.globs), *_patterns(header.paths), *_patterns(header.apply_to)]
     # a rule of Cursor says what it is for: always, for some files, for the model to choose, or for a person to name
     if path.suffix == ".mdc":
@@ -96,14 +92,14 @@ def _rule(text: str, path: Path, root: Path, workspace: Path, reader: Reader) ->
     else:
         everywhere = not given or not _EVERYWHERE.isdisjoint(given)
     if everywhere or path.name == ALWAYS[1]:
-        return Document(name=name, text=body, path=str(path), digest=digest)
+        return document
     patterns = tuple(_from_workspace(one, root, workspace) for one in given)
     return Skill(
-        name=name,
+        name=document.name,
         description=" ".join(header.description.split()),
-        body=body,
-        path=str(path),
-        digest=digest,
+        body=document.text,
+        path=document.path,
+        digest=document.digest,
         paths=patterns,
         triggers=() if patterns or header.description else (f"/{path.stem}",),
         is_package=not patterns,

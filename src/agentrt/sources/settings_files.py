@@ -11,7 +11,7 @@ from typing import get_args
 
 import msgspec
 
-from ..decisions.allowing import split_entry
+from ..decisions.allowing import argument_of, rule_patterns, split_entry
 from ..specs import PermissionRule, ToolDefinition
 from ..specs.rules import Verdict
 from .text import Reader
@@ -67,7 +67,7 @@ def _rules(verdict: Verdict, entry: str, tools: Iterable[ToolDefinition], root: 
             continue
         if part and (verdict == "allow" or pattern == "*"):
             continue  # a rule is about all calls of a tool, or those with an argument: it cannot tell parts of a tool
-        argument = tool.shell or (tool.same.argument if tool.same is not None else "")
+        argument = argument_of(tool)
         if pattern == "*":
             yield PermissionRule(verdict, tool.name)
         elif argument:
@@ -78,8 +78,7 @@ def _rules(verdict: Verdict, entry: str, tools: Iterable[ToolDefinition], root: 
 def _patterns(pattern: str, tool: ToolDefinition, root: str) -> tuple[str, ...]:
     """Return the patterns for an argument: of a command, an address, or a path."""
     if tool.shell:
-        begin = pattern.removesuffix(":*")
-        return (begin, f"{begin} *") if pattern.endswith(":*") else (pattern,)
+        return rule_patterns(pattern)
     if pattern.startswith("domain:"):
         host = pattern.removeprefix("domain:")
         return tuple(f"{scheme}://{host}{end}" for scheme in ("https", "http") for end in ("", "/*"))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from posixpath import join, normpath, relpath
 
 from msgspec.structs import replace
 
 from ..events import ActionEvent, ActionResult, ConsentGiven, MessageEvent, ObservationEvent, SkillActivated
+from ..specs import Agent
 from ..specs.content import plain
 from ..specs.context import Offer
 from ..specs.skill import Skill
@@ -34,12 +35,13 @@ def marked_result(state: State, event: ObservationEvent) -> ObservationEvent:
     """Return a result for the log, with the skills for the files that the call names: in a shell command, or in an
     argument such as `path`. A call whose resources are files needs no mark.
     """
-    if event.is_error or not (waiting := _waiting_for_files(state)):
+    if event.is_error or state.context is None:
         return event
     action = next((p.action for p in state.branch.pending if p.action.id == event.action_id), None)
     if action is None or action.skill or any(key.startswith(FILE) and key != ANY_FILE for key in action.resources):
         return event
-    assert state.context is not None
+    if not (waiting := _waiting_for_files(state)):
+        return event
     top = state.context.directory or "/"
     place = event.details.get("working_dir")
     names = _touched(waiting, _paths(state, action, place if isinstance(place, str) and place else top), top)
@@ -95,17 +97,19 @@ def agreed(state: State, event: ConsentGiven) -> State:
     """Apply a person's consent to the programs of a project or a plugin."""
     offers = state.context.offers if state.context is not None else ()
     given = [offer for offer in offers if offer.digest == event.digest]
-    hooks = [hook for offer in given for hook in offer.hooks]
-    servers = {name: server for offer in given for name, server in offer.servers.items()}
-    rules = [rule for offer in given for rule in offer.rules]
     kept = replace(state.ledger, agreed=(*state.ledger.agreed, event.digest))
-    agent = replace(
-        state.spec,
-        hooks=tuple(dict.fromkeys((*state.spec.hooks, *hooks))),
-        rules=tuple(dict.fromkeys((*state.spec.rules, *rules))),
-        mcp_servers={**servers, **state.spec.mcp_servers},
+    return replace(state, agent=with_programs(state.spec, given), ledger=kept)
+
+
+def with_programs(agent: Agent, offers: Sequence[Offer]) -> Agent:
+    """Return an agent with what a person has agreed to: hooks, MCP servers and rules. Its own servers count more."""
+    rules = [rule for offer in offers for rule in offer.rules]
+    return replace(
+        agent,
+        hooks=tuple(dict.fromkeys((*agent.hooks, *(hook for offer in offers for hook in offer.hooks)))),
+        mcp_servers={**{name: one for offer in offers for name, one in offer.servers.items()}, **agent.mcp_servers},
+        rules=tuple(dict.fromkeys((*agent.rules, *rules))) if rules else agent.rules,
     )
-    return replace(state, agent=agent, ledger=kept)
 
 
 def consented(state: State, skill: Skill) -> Offer | None:
@@ -127,9 +131,9 @@ def reached(state: State, action: ActionEvent, named: tuple[str, ...] = ()) -> B
     its result.
     """
     here, context = state.branch, state.context
-    if context is None or not (skills := _waiting_for_files(state)):
+    paths = [normpath(key.removeprefix(FILE)) for key in action.resources if key.startswith(FILE)]
+    if context is None or not (paths or named) or not (skills := _waiting_for_files(state)):
         return here
-    paths = (normpath(key.removeprefix(FILE)) for key in action.resources if key.startswith(FILE))
     names = [skill.name for path in paths for skill in touched(skills, relpath(path, context.directory or "/"))]
     return _activating(here, (*names, *named), action.id)
 

@@ -9,11 +9,10 @@ from msgspec import Meta
 
 from ...errors import ToolError, WorkspaceError
 from ...protocols import Observation, ToolContext
-from ...specs import OnCrash, Workspace
+from ...specs import OnCrash
 from ...specs.content import sound
-from ...specs.effects import Effects
 from ...workspaces import git
-from ..declared import READS, nothing_shared
+from ..declared import READS, nothing_shared, reads_path
 from ..definition import Params, ToolType
 from ..shortened import shortened
 
@@ -58,10 +57,6 @@ class GitDiffTool:
     async def aclose(self) -> None: ...
 
 
-def _effects(action: GitDiffAction, workspace: Workspace) -> Effects:
-    return Effects() if "\0" in action.path else Effects(reads=(action.path or workspace.path,))
-
-
 git_diff = ToolType(
     name="git_diff",
     description="Show what has changed in the workspace's git repository: the changed files and the diff.",
@@ -70,7 +65,7 @@ git_diff = ToolType(
     annotations=READS,
     on_crash=OnCrash.RETRY,
     resources=nothing_shared,
-    effects=_effects,
+    effects=reads_path,
     headline=("{path} since {base}", "since {base}", "{path}", ""),
     aliases=("show_changes",),
 )
