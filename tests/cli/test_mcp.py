@@ -29,7 +29,7 @@ def file(tmp_path: Path) -> str:
         "demo": server_of(),
         "gone": {"command": "no-such-program"},
         "web": {"url": "http://127.0.0.1:1/${PATH_OF_IT}", "headers": {"X": "${OPTIONAL:-y}"}},
-        "off": {"command": "x", "disabled": True},
+        "off": {"command": "x", "disabled": True, "alwaysAllow": ["y"], "note": "z"},
     }
     path = tmp_path / "mcp.json"
     path.write_text(json.dumps({"mcpServers": servers}))
@@ -41,6 +41,8 @@ def test_the_servers_are_listed_with_what_they_need(file: str) -> None:
     assert ran.exit_code == 0, ran.output
     assert "PATH_OF_IT, OPTIONAL (not set: PATH_OF_IT)" in ran.output
     assert "disabled" in ran.output
+    told = "! off has fields that are not used here: alwaysAllow, note. Rules approve calls in advance"
+    assert ran.output.count(told) == 1
 
 
 def test_each_is_tried_and_what_failed_says_why(file: str) -> None:

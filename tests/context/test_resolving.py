@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from agentrt import Agent, LLMSummarizingCondenser, NoOpCondenser
-from agentrt.context.resolving import as_agent
-from agentrt.specs import LLM
+from agentrt.context.resolving import as_agent, resolved
+from agentrt.specs import LLM, AgentContext
 from agentrt.specs.agent_file import AgentFile
+from agentrt.specs.context import Gathered, Offer
+from agentrt.specs.mcp import MCPServer
 
 pytestmark = pytest.mark.pure
 
@@ -39,3 +41,20 @@ def test_what_a_file_cannot_say_is_reported_and_the_usual_one_is_taken(given: An
     agent, missing = made(given)
     assert agent.condenser == LLMSummarizingCondenser()
     assert missing == ("condenser",)
+
+
+@pytest.mark.parametrize("agreed", [(), ("d",)])
+def test_what_a_file_of_servers_has_for_other_programs_is_told_once(agreed: tuple[str, ...]) -> None:
+    own = MCPServer(command="x", ignored=("description",))
+    theirs = MCPServer(command="y", ignored=("autoApprove",))
+    offer = Offer(digest="d", name="n", path=".mcp.json", servers={"theirs": theirs, "other": MCPServer(command="z")})
+    agent = Agent(LLM("scripted"), mcp_servers={"own": own})
+    told = resolved(agent, AgentContext(), Gathered(offers=(offer,)), agreed, lambda name: None, lambda name: None)
+    assert [(problem.path, problem.what) for problem in told.event.problems] == [
+        ("mcp_servers", "the server 'own' has fields that are not used here: description"),
+        (
+            ".mcp.json",
+            "the server 'theirs' has fields that are not used here: autoApprove."
+            " Rules approve calls in advance, a server's file does not",
+        ),
+    ]

@@ -93,19 +93,24 @@ async def test_one_that_is_not_there_says_why_and_leaves_nothing(server: MCPServ
     assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
 
 
-async def test_over_http_it_dies_and_comes_back() -> None:
+@pytest.mark.parametrize(("path", "more"), [("mcp", ()), ("sse", ("sse",))])
+async def test_over_http_it_dies_and_comes_back(
+    path: str, more: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
     port = free_port()
+    server = MCPServer(url=f"http://127.0.0.1:{port}/{path}", transport="sse" if more else None)
     with anyio.fail_after(SECONDS):
-        async with served(port) as process:
-            async with connected("web", MCPServer(url=f"http://127.0.0.1:{port}/mcp")) as connection:
+        async with served(port, "tests.mcp.server", *more) as process:
+            async with connected("web", server) as connection:
                 assert "add" in {tool.name for tool in (await connection.ready()).listed.tools}
                 assert await said(connection, "add", a=1, b=2) == "3"
                 with pytest.raises(ToolError, match="'web'"):
                     await connection.call("wait", {}, Caller(told=lambda *how_far: process.kill()))
                 with pytest.raises(ToolError, match="'web'"):
                     await connection.call("add", {"a": 1, "b": 2})
-                async with served(port):
+                async with served(port, "tests.mcp.server", *more):
                     assert await said(connection, "add", a=2, b=2) == "4"
+    assert not [record for record in caplog.records if record.exc_info], "the connection has told why"
 
 
 async def test_a_process_is_shared_as_far_as_it_may_be() -> None:

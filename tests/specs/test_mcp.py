@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -9,7 +11,10 @@ import pytest
 
 from agentrt import LLM, Agent
 from agentrt.errors import ConfigurationError
+from agentrt.sources.servers import brought_in, read_servers
+from agentrt.specs.agent import replaced
 from agentrt.specs.mcp import MCPServer, expanded
+from agentrt.specs.shorthand import decode_short
 
 pytestmark = pytest.mark.pure
 
@@ -68,3 +73,46 @@ def test_variables_are_filled_in_and_those_that_are_missing_are_named() -> None:
     assert (made.command, made.args, made.env, made.cwd) == ("python", ("-m", "x"), {"T": "a-t-b"}, "")
     with pytest.raises(ConfigurationError, match="it needs MODULE, TOKEN"):
         expanded(server, lambda name: None)
+
+
+FOREIGN: dict[str, Any] = {
+    "cline": {"command": "a", "autoApprove": ["x"], "description": "d", "disabled": True},
+    "gemini": {"httpUrl": "http://b", "trust": True, "includeTools": ["one"], "excludeTools": ["two"]},
+    "windsurf": {"serverUrl": "http://c", "disabledTools": ["two"]},
+    "opencode": {"type": "local", "command": ["d", "e"], "environment": {"F": "g"}, "enabled": False},
+    "remote": {"type": "remote", "url": "http://h", "gallery": 1},
+}
+MEANT = {
+    "cline": MCPServer(command="a", disabled=True, ignored=("autoApprove", "description")),
+    "gemini": MCPServer(url="http://b", include=("one",), exclude=("two",), ignored=("trust",)),
+    "windsurf": MCPServer(url="http://c", exclude=("two",)),
+    "opencode": MCPServer(command="d", args=("e",), env={"F": "g"}, transport="stdio", disabled=True),
+    "remote": MCPServer(url="http://h", transport="http", ignored=("gallery",)),
+}
+
+
+def from_rest(given: Any) -> dict[str, MCPServer]:
+    data = msgspec.json.encode({"llm": "scripted", "mcp_servers": given})
+    return decode_short(data, Agent, lambda data: msgspec.json.decode(data, type=Agent)).mcp_servers
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        servers,
+        lambda given: Agent(llm=MODEL, mcp_config={"mcpServers": given}).mcp_servers,
+        lambda given: read_servers(json.dumps({"mcpServers": given}), "a file").servers,
+        lambda given: brought_in({"mcpServers": given}, "front matter"),
+        lambda given: replaced(Agent(llm=MODEL), {"mcp_servers": given}).mcp_servers,
+        from_rest,
+    ],
+    ids=["mcp_servers", "mcp_config", "file", "front matter", "change", "REST"],
+)
+def test_files_of_other_programs_are_read_alike_everywhere(read: Callable[[Any], dict[str, MCPServer]]) -> None:
+    assert read(FOREIGN) == MEANT
+    assert read(msgspec.to_builtins(MEANT)) == MEANT, "what was read can be given back"
+
+
+def test_our_own_name_counts_more_than_that_of_another_program() -> None:
+    given = {"x": {"url": "http://ours", "httpUrl": "http://theirs", "disabled": False, "enabled": False}}
+    assert servers(given) == {"x": MCPServer(url="http://ours", ignored=("httpUrl",))}

@@ -56,6 +56,9 @@ def test_what_fits_is_read_as_it_is() -> None:
         ({"llm": "a", "confirmation": {}}, "`type`, which is one of 'NeverConfirm', 'AlwaysConfirm', 'ConfirmRisky'"),
         ({"llm": 5}, "got `int` - at `$.llm`"),
         ({"llm": "a", "tools": [5]}, "Expected `object`, got `int` - at `$.tools[0]`"),
+        ({"llm": "a", "tool": []}, "unknown field `tool`, perhaps `tools` - at `$`"),
+        ({"llm": {"type": "LLM", "model": "a", "temprature": 1}}, "`temprature`, perhaps `temperature` - at `$.llm`"),
+        ({"llm": "a", "limits": {"steps": 1}}, "unknown field `steps`, perhaps `max_steps` - at `$.limits`"),
         ({"llm": {"type": "Nonsense"}}, "Invalid value 'Nonsense' - at `$.llm.type`"),
     ],
 )

@@ -25,6 +25,7 @@ from ..runtime import Runtime
 from ..sources.servers import Served
 from ..specs.credentials import OAuth
 from ..specs.mcp import MCPServer, expanded
+from ..specs.mcp_dialects import about_ignored
 from ..storage import default_store
 from .listing import PIPED
 from .options import agent_of, agent_options, store_option
@@ -105,6 +106,9 @@ def list_(servers: tuple[Served, ...]) -> None:
         needs = Text(", ".join(server.variables) + (f" (not set: {', '.join(missing)})" if missing else ""))
         table.add_row(name, "disabled" if server.disabled else server.way, Text(clean(server.where)), needs)
     _console().print(table)
+    for name, server in _named(servers).items():
+        if server.ignored:
+            click.echo(f"! {name} has fields that are {about_ignored(server.ignored)}", err=True)
 
 
 @mcp.command(name="test")

@@ -109,7 +109,7 @@ def resolved(
             sources=sources,
             skills=tuple(replace(skill, body="", metadata={}, brought={}) for skill in gathered.skills),
             offers=offers,
-            problems=(*gathered.problems, *_unknown(context, names)),
+            problems=(*gathered.problems, *_unknown(context, names), *_not_used(agent.mcp_servers, offers)),
         ),
         texts={skill.name: skill.body for skill in gathered.skills},
     )
@@ -163,6 +163,17 @@ def _unknown(context: AgentContext, names: Collection[str]) -> Iterator[ContextP
     for name in context.preload_skills:
         if name not in names:
             yield ContextProblem("preload_skills", f"there is no skill {name!r}")
+
+
+def _not_used(own: Mapping[str, MCPServer], offers: Iterable[Offer]) -> Iterator[ContextProblem]:
+    """Yield a problem for each MCP server with fields of another program that are not used here, each server once."""
+    found = {name: ("mcp_servers", server) for name, server in own.items()}
+    found |= {name: (offer.path, server) for offer in offers for name, server in offer.servers.items()}
+    for name, (path, server) in sorted(found.items()):
+        if server.ignored:
+            from ..specs.mcp_dialects import about_ignored  # few have any
+
+            yield ContextProblem(path, f"the server {name!r} has fields that are {about_ignored(server.ignored)}")
 
 
 def _is_listed(skill: Skill) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from mcp import Client
 
 from ..specs.credentials import headers_of
 from ..specs.mcp import MCPServer
+from .causes import innermost
 from .guarded import LONGEST_ANSWER, Guarded
 from .login import Person
 from .oauth import HeldTokens
@@ -24,6 +26,16 @@ from .transports import Tell
 
 A_DAY = 86_400.0
 """Seconds that a stream of events may be silent."""
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return whether a record of the library's log says more than that a server has gone, which a connection tells."""
+    error = record.exc_info[1] if record.exc_info else None
+    return error is None or not isinstance(innermost(error), httpx2.TransportError | httpx2.HTTPStatusError)
+
+
+for _name in ("mcp.client.sse", "mcp.client.streamable_http"):
+    logging.getLogger(_name).addFilter(_is_news)
 
 
 class Remote:

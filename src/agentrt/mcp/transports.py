@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import anyio
@@ -14,6 +16,8 @@ from ..specs.mcp import MCPServer
 from .process import ServerProcess
 
 if TYPE_CHECKING:
+    from mcp_types import Implementation
+
     from mcp import Client
 
     from .tokens import Tokens
@@ -147,4 +151,13 @@ def common(answers: Answering) -> dict[str, Any]:
         "sampling_callback": answers.sampled,
         "log_level": "info",
         "cache": None,
+        "client_info": _ourselves(),
     }
+
+
+@cache
+def _ourselves() -> Implementation:
+    """Return the name and the version that a server is told."""
+    from mcp_types import Implementation
+
+    return Implementation(name="agentrt", version=version("agentrt"))

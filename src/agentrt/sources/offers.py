@@ -59,7 +59,8 @@ def _of_hooks(hooks: Sequence[Hook], path: str, workspace: str) -> Offer:
 def _of_servers(name: str, servers: Mapping[str, MCPServer], path: str, workspace: str) -> Offer:
     """Return the offer of servers, each pinned to the files of the workspace that its command names."""
     made = {name: replace(server, pinned=_pins(server, workspace)) for name, server in servers.items()}
-    return Offer(digest=_digest(workspace, made), name=name, path=path, servers=made)
+    programs = {name: replace(server, ignored=()) for name, server in made.items()}
+    return Offer(digest=_digest(workspace, programs), name=name, path=path, servers=made)
 
 
 def _pins(server: MCPServer, workspace: str) -> tuple[tuple[str, str], ...]:

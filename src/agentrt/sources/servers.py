@@ -57,7 +57,7 @@ class Served(msgspec.Struct, frozen=True):
 
 
 def read_servers(text: str, where: str) -> Served:
-    """Return the servers in a file's text, whichever program it was written for; unknown fields are left out.
+    """Return the servers in a file's text, whichever program it was written for.
 
     Raises `ConfigurationError`.
     """
@@ -72,11 +72,6 @@ def read_servers(text: str, where: str) -> Served:
 
 
 def _servers(given: dict[str, Any], where: str) -> dict[str, MCPServer]:
-    servers: dict[str, MCPServer] = {}
-    for name, one in as_servers(given).items():
-        known = {key: value for key, value in one.items() if key in _FIELDS} if isinstance(one, dict) else one
-        servers[name] = converted(known, MCPServer, where, name)
-    return servers
-
-
-_FIELDS = frozenset((*MCPServer.__struct_fields__, "type")) - {"pinned"}
+    """Return servers by name. What a file says of `pinned` does not count: a pin is what a person reviewed."""
+    written = {name: {**one, "pinned": ()} if isinstance(one, dict) else one for name, one in as_servers(given).items()}
+    return {name: converted(one, MCPServer, where, name) for name, one in written.items()}

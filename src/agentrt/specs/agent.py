@@ -169,14 +169,15 @@ class Agent(_Thinking, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def replaced(agent: Agent, changes: Mapping[str, Any]) -> Agent:
-    """Return the agent with some fields replaced, by JSON or by values. Raises `msgspec.ValidationError`."""
-    fields = msgspec.to_builtins(agent) | {key: _builtins(value) for key, value in changes.items()}
-    try:
-        return msgspec.convert(fields, Agent)
-    except msgspec.ValidationError:
-        from .shorthand import in_full  # needed by few
+    """Return the agent with some fields replaced, by JSON or by values; other names are left out.
 
-        return msgspec.convert(in_full(fields, Agent), Agent)
+    Raises `msgspec.ValidationError`.
+    """
+    from .shorthand import in_full  # needed by few
+
+    known = {key: _builtins(value) for key, value in changes.items() if key in Agent.__struct_fields__}
+    given = in_full(known, Agent)
+    return msgspec.convert(msgspec.to_builtins(agent) | given, Agent)
 
 
 def _builtins(value: Any) -> Any:

@@ -58,6 +58,8 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
     disabled: bool = False
     pinned: tuple[tuple[str, str], ...] = ()
     """The workspace files that a person reviewed with it, each with its SHA-256; if they changed, it is not started."""
+    ignored: tuple[str, ...] = ()
+    """The fields of another program in its file that are not used here."""
     include: tuple[str, ...] = ()
     """Patterns of tool names to offer; empty: all."""
     exclude: tuple[str, ...] = ()
@@ -81,7 +83,8 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
         force_setattr(self, "auth", as_credentials(self.auth))
         Given.__post_init__(self)
         if bool(self.command) == bool(self.url):
-            raise ConfigurationError("an MCP server needs a command or a url, and not both")
+            unknown = f"; not known: {', '.join(self.ignored)}" if self.ignored else ""
+            raise ConfigurationError(f"an MCP server needs a command or a url, and not both{unknown}")
         if (self.transport or self.way) != self.way and not (self.url and self.transport == "sse"):
             raise ConfigurationError(f"MCPServer(...): {self.transport} needs a {'command' if self.url else 'url'}")
         if self.url and not re.match(r"https?://|\$\{", self.url):
@@ -132,20 +135,32 @@ def _texts(server: MCPServer) -> tuple[str, ...]:
 
 
 def as_servers(given: Any) -> Any:
-    """Return servers by name, as in a file under `mcpServers`. Other invalid values are refused at conversion.
+    """Return servers by name, as in a file under `mcpServers`, with our names of the fields. Other invalid values are
+    refused at conversion.
 
     Raises `ConfigurationError` for a name that cannot be part of a tool's name.
     """
     if not isinstance(given, Mapping):
         return given
     inner = given.get("mcpServers", given)
-    if isinstance(inner, Mapping):
-        for name in inner:
-            if not isinstance(name, str) or not _NAME.fullmatch(name):
-                raise ConfigurationError(
-                    f"invalid name of an MCP server {name!r}: use letters, digits, '_', '-' and '.'"
-                )
-    return inner
+    if not isinstance(inner, Mapping):
+        return inner
+    for name in inner:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ConfigurationError(f"invalid name of an MCP server {name!r}: use letters, digits, '_', '-' and '.'")
+    return {name: as_server(one) if isinstance(one, Mapping) else one for name, one in inner.items()}
+
+
+def as_server(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a server with our names of its fields, if it has those of another program; see `mcp_dialects`."""
+    if given.keys() <= _WRITTEN:
+        return dict(given)
+    from .mcp_dialects import as_written  # few have others
+
+    return as_written(given, _WRITTEN)
+
+
+_WRITTEN = frozenset((*MCPServer.__struct_fields__, "type")) - {"kind"}
 
 
 def expanded(server: MCPServer, value_of: Callable[[str], str | None]) -> MCPServer:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -109,6 +110,7 @@ def speaking(hosting: Hosting, whose: Whose) -> Server[Any]:
 
     return Server(
         "agentrt",
+        version=version("agentrt"),
         title="agentrt",
         instructions=_INSTRUCTIONS,
         on_list_tools=list_tools,
