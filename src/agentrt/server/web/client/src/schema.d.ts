@@ -2363,6 +2363,7 @@ export interface components {
                 [key: string]: string;
             };
             idle_timeout?: number | null;
+            ignored?: string[];
             include?: string[];
             pinned?: [
                 string,
