@@ -135,6 +135,14 @@ class Recollection(Protocol):
         """
         ...
 
+    async def nearest(
+        self, query: str, limit: int, models: Models, hide: Callable[[str], str], *, earlier: bool
+    ) -> Sequence[Hit]:
+        """Return the events nearest in meaning to a query, by the agent's embedding model: of those that it no longer
+        sees, or of the newest `earlier` conversations. `hide` removes secrets from a text. Raises `ToolError`.
+        """
+        ...
+
     async def memory(self, scope: Scope) -> str:
         """Return the notes for later conversations. Raises `ToolError`."""
         ...
@@ -168,6 +176,15 @@ class Models(Protocol):
 
         Raises `ToolError`.
         """
+        ...
+
+    @property
+    def embeddings(self) -> str:
+        """The agent's embedding model; "" if it has none."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return the vectors of texts by the agent's embedding model. Raises `ToolError`."""
         ...
 
 

@@ -60,6 +60,14 @@ class ModelRequest(msgspec.Struct, frozen=True):
     speech: Speech | None = None
     """The input of a transcription model; `messages` only name it then."""
 
+    embeds: bool = False
+    """Whether the model is an embedding model; the reply has a vector for each message's text then."""
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it is no chat: speech to be transcribed, or texts to be embedded."""
+        return self.speech is not None or self.embeds
+
     @property
     def seconds(self) -> float:
         """The length of the attached sound in seconds."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentrt import Agent, Conversation, LLMSummarizingCondenser, NoOpCondenser, Runtime
+from agentrt.context.replies import ModelReply
+from agentrt.errors import ModelError, ModelUnavailable
 from agentrt.events import Event, ObservationEvent
 from agentrt.protocols import ModelRequest
 from agentrt.specs import LLM
@@ -15,6 +19,7 @@ from agentrt.specs.content import plain
 from agentrt.storage.memory import MemoryStorage
 from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.testing.scripted import Turn
+from agentrt.usage import Usage
 from tests.condensing import SUMMARY, agent, is_question, look
 
 pytestmark = pytest.mark.simulated
@@ -133,3 +138,117 @@ async def test_earlier_conversations_of_the_same_owner_in_the_same_workspace_are
 async def test_a_call_does_not_find_itself(tmp_path: Path) -> None:
     (found,) = await asking(tmp_path, {"query": "penguins in the desert"})
     assert found.startswith("Nothing that you no longer see says")
+
+
+CONCEPTS = ("safe vault", "cat kitten", "sand stones")
+"""Words that mean the same."""
+
+
+def vector_of(text: str) -> tuple[float, ...]:
+    """How much a text is about each of them."""
+    said = text.casefold()
+    return (0.1, *(float(sum(said.count(word) for word in words.split())) for words in CONCEPTS))
+
+
+class ByMeaning:
+    """A model that answers by `script`, and embeds; `texts` are those that it was sent."""
+
+    def __init__(self, script: Callable[[ModelRequest], Turn], error: ModelError | None = None) -> None:
+        self._script, self._error = script, error
+        self.texts: list[str] = []
+
+    def __call__(self, request: ModelRequest) -> Turn:
+        if not request.embeds:
+            return self._script(request)
+        assert request.one.model == "meaning"
+        if self._error is not None:
+            return self._error
+        texts = [plain(message.content) for message in request.messages]
+        self.texts += texts
+        return ModelReply(vectors=tuple(map(vector_of, texts)), usage=Usage(len(texts)))
+
+
+def opening(*queries: str) -> Callable[[ModelRequest], Turn]:
+    """One that looks at a vault first, then at other places, and recalls."""
+    turns: list[Turn] = [
+        call("look", where="a vault, code hunter2"),
+        *(call("look", where=f"place{at}") for at in range(12)),
+        *(call("recall", query=query) for query in queries),
+        finish("Done."),
+    ]
+    left = iter(turns)
+    return lambda request: say(SUMMARY) if is_question(request) else next(left)
+
+
+async def by_meaning(place: Path, model: ByMeaning, **more: Any) -> list[str]:
+    async with Runtime(place / "s", client=ScriptedLLM(model)) as runtime:
+        spec = agent(**more)
+        secrets = {"CODE": "hunter2"}
+        async with Conversation(spec, place, tools=[look], runtime=runtime, secrets=secrets) as conversation:
+            await conversation.send_message("Look at all places.")
+            state = await conversation.run()
+            assert ("embedding" in state.ledger.spending) is (spec.embeddings is not None)
+            return recalled([event async for event in conversation.events()])
+
+
+async def test_what_left_the_view_is_found_by_its_meaning_and_sent_once_without_secrets(tmp_path: Path) -> None:
+    model = ByMeaning(opening("the safe", "the safe again"))
+    first, second = await by_meaning(tmp_path, model, embeddings="meaning")
+    head, near, *lines = first.splitlines()
+    assert head == "Nothing that you no longer see says 'the safe'. Try fewer or other words."
+    assert near == "The nearest in meaning:"
+    assert "a vault, code" in lines[0]
+    assert len(lines) == 5
+    assert second.splitlines()[1:] == first.splitlines()[1:]
+    assert model.texts[-1] == "the safe again"
+    assert len(model.texts) == len({*model.texts}), "what was embedded once is kept"
+    assert not any("hunter2" in text for text in model.texts)
+
+
+async def test_without_an_embedding_model_nothing_is_sent(tmp_path: Path) -> None:
+    model = ByMeaning(opening("the safe"))
+    (found,) = await by_meaning(tmp_path, model)
+    assert found == "Nothing that you no longer see says 'the safe'. Try fewer or other words."
+    assert model.texts == []
+
+
+async def test_a_model_that_cannot_be_asked_leaves_what_the_words_find(tmp_path: Path) -> None:
+    model = ByMeaning(opening("vault"), ModelUnavailable("it is down"))
+    (found,) = await by_meaning(tmp_path, model, embeddings=LLM("meaning", num_retries=0))
+    head, *lines, last = found.splitlines()
+    assert head == "1 event that you no longer see says 'vault':"
+    assert lines
+    assert last == "[Not searched by meaning: meaning could not be asked: it is down]"
+
+
+async def test_earlier_conversations_are_found_by_their_meaning_by_their_owner_only(tmp_path: Path) -> None:
+    here, other = tmp_path / "here", tmp_path / "other"
+    here.mkdir()
+    other.mkdir()
+
+    def script(request: ModelRequest) -> Turn:
+        last = request.messages[-1]
+        if last.role == "user" and plain(last.content) == "remember":
+            return call("recall", query="kitten", earlier=True)
+        return say("noted")
+
+    spec = replace(SPEC, embeddings=LLM("meaning"))
+    for store in (tmp_path / "s", MemoryStorage()):
+        model = ByMeaning(script)
+        async with Runtime(store, client=ScriptedLLM(model)) as runtime:
+            mine = await said(runtime, here, "my cat is white", "ada")
+            await said(runtime, here, "my cat is black", "bob")
+            await said(runtime, other, "my cat is grey", "ada")
+            for times in (1, 2):
+                async with Conversation(spec, here, runtime=runtime, owner="ada") as conversation:
+                    await conversation.send_message("remember")
+                    state = await conversation.run()
+                    (shown,) = recalled([event async for event in conversation.events()])
+                    assert (
+                        f"conversation {mine}, event 3, user: my cat is white"
+                        in shown.partition("The nearest in meaning:")[2]
+                    )
+                    assert state.branch.labels == ("outside",)
+                assert model.texts.count("my cat is white") == 1, "its vector is beside its log"
+                assert model.texts.count("kitten") == times
+            assert not {"my cat is black", "my cat is grey"} & {*model.texts}

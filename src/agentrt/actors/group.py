@@ -51,7 +51,7 @@ from .event_log import EventLogActor, Log, Observer
 from .feed import Feed
 from .loaded import LoadedActor
 from .patience import Patience
-from .recollection import Earlier
+from .recollection import Earlier, Lately
 from .servers import Servers
 from .side_calls import SideCalls
 from .tool import AtWork, ToolActor
@@ -98,6 +98,8 @@ class Parts(msgspec.Struct, frozen=True):
     """The address of the store, because a copy of a store has conversations with the same ids."""
     earlier: Earlier | None = None
     """Searches earlier conversations for words."""
+    lately: Lately | None = None
+    """Returns the texts of the newest earlier conversations."""
     connections: Connections | None = None
     """The connections to MCP servers; None: there are none, as in a replay."""
     leases: Leases | None = None

@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import anyio.to_thread
 
 from ..context.recalling import no_longer_seen
 from ..errors import ConfigurationError, ToolError
 from ..events import Event, ObservationEvent
+from ..executing import Models
 from ..listing import Hit
 from ..specs import LocalWorkspace, Workspace
 from ..specs.memory import KIND, MEMORY_FILES, Scope, kept_lines, memory_name
@@ -25,18 +27,43 @@ from .event_log import Log
 Earlier = Callable[[State, str, int], Awaitable[Sequence[Hit]]]
 """Searches the earlier conversations of a conversation's owner in its workspace for words."""
 
+Lately = Callable[[State], Awaitable[Sequence[tuple[str, Sequence[Event]]]]]
+"""Returns the ids of the newest earlier conversations of a conversation's owner in its workspace, each with its newest
+messages and calls, the newest first.
+"""
+
+MOST_PIECES, MOST_EARLIER = 2000, 100
+"""Maximum number of pieces of text that are compared by meaning: in the own conversation, and in each earlier one."""
+
 MOST_BYTES = 1 << 20
 """Maximum size, in bytes, of a memory file that is read."""
+
+
+class PastParts(Protocol):
+    """The parts of a conversation that this module uses."""
+
+    @property
+    def earlier(self) -> Earlier | None: ...
+
+    @property
+    def lately(self) -> Lately | None: ...
+
+    @property
+    def home(self) -> Path | None: ...
+
+    @property
+    def shelf(self) -> Shelf | None: ...
+
+    @property
+    def beside(self) -> Callable[[str], str] | None: ...
 
 
 class Recollection:
     """What one conversation can look up: its events, earlier conversations of its owner, and the owner's memories."""
 
-    def __init__(
-        self, log: Log, workspace: Workspace, earlier: Earlier | None, home: Path | None, shelf: Shelf | None
-    ) -> None:
-        self._log, self._workspace, self._earlier, self._home = log, workspace, earlier, home
-        self._shelf = shelf
+    def __init__(self, log: Log, workspace: Workspace, parts: PastParts) -> None:
+        self._log, self._workspace, self._earlier, self._home = log, workspace, parts.earlier, parts.home
+        self._shelf, self._lately, self._beside = parts.shelf, parts.lately, parts.beside
 
     @property
     def view(self) -> Sequence[Seen]:
@@ -64,6 +91,30 @@ class Recollection:
     async def earlier(self, words: str, limit: int) -> Sequence[Hit]:
         """Return where words occur in earlier conversations. Raise `ConfigurationError` if these cannot be searched."""
         return () if self._earlier is None else await self._earlier(self._log.state, words, limit)
+
+    async def nearest(
+        self, query: str, limit: int, models: Models, hide: Callable[[str], str], *, earlier: bool
+    ) -> Sequence[Hit]:
+        """Return the events nearest in meaning to a query. Raise `ToolError`."""
+        from ..context.meaning import pieces_of  # few agents have an embedding model
+        from .meaning import nearest_pieces
+
+        if earlier:
+            found = [] if self._lately is None else await self._lately(self._log.state)
+            pieces = [piece for name, events in found for piece in pieces_of(events, MOST_EARLIER, hide, name)]
+        else:
+            gone = [*no_longer_seen(await self.events())]
+            pieces = pieces_of(reversed(gone), MOST_PIECES, hide)
+        if not pieces:
+            return ()
+        near = await nearest_pieces(query, pieces, limit, models, self._place_beside)
+        return [Hit(one.conversation, one.seq, one.kind, one.text, ()) for one in near]
+
+    def _place_beside(self, conversation: str) -> Path | None:
+        created = self._log.state.created
+        if self._beside is None or created is None:
+            return None
+        return Path(self._beside(conversation or created.conversation_id))
 
     async def memory(self, scope: Scope) -> str:
         """Return the notes. Raise `ToolError`."""

@@ -37,7 +37,13 @@ class SideCalls:
         self._log, self._client, self._veil = log, client, veil
 
     async def complete(
-        self, messages: Sequence[Message], usage_id: str, llm: AnyLLM | None = None, speech: Speech | None = None
+        self,
+        messages: Sequence[Message],
+        usage_id: str,
+        llm: AnyLLM | None = None,
+        speech: Speech | None = None,
+        *,
+        embeds: bool = False,
     ) -> ModelReply:
         """Return the reply of `llm`, or of the agent's own model, to `messages`.
 
@@ -51,9 +57,8 @@ class SideCalls:
         # some providers refuse a history with calls if no tools are offered
         tools = self._veil.tools(state.tools) if any(message.tool_calls for message in messages) else ()
         try:
-            reply = await self._client.complete(
-                ModelRequest(chosen, self._veil.messages(messages), tools, state.created.conversation_id, speech), draft
-            )
+            told, name = self._veil.messages(messages), state.created.conversation_id
+            reply = await self._client.complete(ModelRequest(chosen, told, tools, name, speech, embeds), draft)
         except ModelError as error:
             await self._log.append(draft.ended(error.code))
             error.args = tuple(self._veil.text(str(said)) for said in error.args)

@@ -30,7 +30,7 @@ from ..workspaces.spills import Spills
 from .core.leases import Lease, Leases, Opened
 from .event_log import Log
 from .inner_calls import InnerCalls
-from .recollection import Earlier, Recollection
+from .recollection import Earlier, Lately, Recollection
 from .scripts import ends_in
 from .side_calls import SideCalls
 from .tool_models import Retold, Saved, ToolModels
@@ -60,6 +60,12 @@ class ToolParts(Protocol):
     def earlier(self) -> Earlier | None: ...
 
     @property
+    def lately(self) -> Lately | None: ...
+
+    @property
+    def beside(self) -> Callable[[str], str] | None: ...
+
+    @property
     def home(self) -> Path | None: ...
 
     @property
@@ -85,7 +91,7 @@ class ToolPlace:
         created = log.state.created
         self.workspace, self.files = workspace, ReachedFiles(workspace)
         self.conversation = process_mark(created.id, parts.store) if created is not None else ""
-        self.recollection = Recollection(log, workspace, parts.earlier, parts.home, parts.shelf)
+        self.recollection = Recollection(log, workspace, parts)
         self.spills = Spills(workspace, tool)
         self._leases, self._created = parts.leases, created
 

@@ -24,8 +24,8 @@ from ..state import State
 from .event_log import Log
 from .side_calls import SideCalls
 
-USAGE, HEARING = "vision", "transcription"
-"""Usage ids under which the costs of looking at images and of transcribing speech are summed."""
+USAGE, HEARING, EMBEDDING = "vision", "transcription", "embedding"
+"""Usage ids under which the costs of looking at images, of transcribing speech and of embedding texts are summed."""
 
 Saved = Callable[[str, SecretRegistry], AnyLLM]
 """Loads the model of a profile, and masks its keys from then on. For a thread. Raises `ConfigurationError`."""
@@ -129,6 +129,26 @@ class ToolModels:
             return (await self._calls.complete(asked, HEARING, llm, Speech(mp3, seconds))).text
         except (ModelError, ConfigurationError) as error:
             raise ToolError(f"{named(llm)} could not write down what is said: {error}") from error
+
+    @property
+    def embeddings(self) -> str:
+        """The agent's embedding model with its address; "" if it has none."""
+        llm = self._log.state.spec.embeddings
+        return "" if llm is None else f"{llm.model} {llm.base_url or ''}".rstrip()
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return the vectors of texts, within the conversation's budget. Raise `ToolError`."""
+        llm = self._log.state.spec.embeddings
+        if llm is None:
+            raise ToolError("there is no embedding model: the user has to name one, Agent(embeddings=...)")
+        try:
+            asked = [Message("user", text(one)) for one in texts]
+            reply = await self._calls.complete(asked, EMBEDDING, llm, embeds=True)
+        except (ModelError, ConfigurationError) as error:
+            raise ToolError(f"{llm.model} could not be asked: {error}") from error
+        if len(reply.vectors) != len(texts):
+            raise ToolError(f"{llm.model} gave {len(reply.vectors)} vectors for {len(texts)} texts")
+        return reply.vectors
 
     async def _prepared(self, profile: str) -> AnyLLM:
         try:

@@ -49,6 +49,8 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
     usage_id: str = ""
     complaint: str | None = None
     """The message to the model about calls in its text that could not be read."""
+    vectors: tuple[tuple[float, ...], ...] = ()
+    """The vectors of an embedding model, one for each text."""
     finish_reason: str = "stop"
     """Why the reply ended: "stop", "tool_calls", "length" (cut at a token limit), or one of `HELD_BACK`."""
 

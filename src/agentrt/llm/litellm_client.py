@@ -19,7 +19,7 @@ from ..protocols import ModelRequest, Watch
 from ..secrets import Mask
 from ..specs import LLM, AnyLLM, Capabilities
 from ..specs.llm import given_key, members
-from . import chat, library, responses, transcribing
+from . import chat, embedding, library, responses, transcribing
 from .adapting import adapted, parsed
 from .failures import model_error
 from .known import known
@@ -70,8 +70,10 @@ class LiteLLMClient:
         litellm, llm = await self._load(), request.one
         model = self._model(llm, litellm)
         key = self._key(llm, litellm, model.provider) or ("none" if llm.base_url else None)
-        sent = adapted(request, model.known)
-        most = await watch.begin(sent, model.known)
+        sent, facts = adapted(request, model.known), model.known
+        if request.embeds and facts.output_cost is None:
+            facts = replace(facts, output_cost=0.0)  # it writes nothing
+        most = await watch.begin(sent, facts)
         given = {
             "model": llm.model,
             "api_key": key,
@@ -88,6 +90,8 @@ class LiteLLMClient:
         try:
             if request.speech is not None:
                 reply = await transcribing.complete(litellm, llm, request.speech, given)
+            elif request.embeds:
+                reply = await embedding.complete(litellm, llm, sent.messages, given)
             elif model.known.responses:
                 reply = await responses.complete(litellm, sent, model.known, given, watch)
             else:
@@ -99,9 +103,9 @@ class LiteLLMClient:
             if failure is error:
                 raise
             raise failure from (error if clean else None)
-        if not model.known.native_tool_calling and request.speech is None:
+        if not model.known.native_tool_calling and not request.is_special:
             reply = parsed(reply, request)
-        price = cost(reply.usage, model.known)
+        price = cost(reply.usage, facts)
         return replace(reply, cost=price, model=llm.model, usage_id=llm.usage_id)
 
     async def aclose(self) -> None:

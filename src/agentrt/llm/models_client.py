@@ -92,7 +92,7 @@ class ModelsClient:
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """Call the model once. Raises the errors of the client that calls it."""
-        client = await self._of(request.one) if request.speech is None else await self._through_litellm()
+        client = await self._through_litellm() if request.is_special else await self._of(request.one)
         try:
             return await client.complete(request, watch)
         except BadModelRequest as error:

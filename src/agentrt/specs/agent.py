@@ -99,6 +99,10 @@ class Agent(_Thinking, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the user or the program wrote the agent. An agent from a repository needs confirmation at least as often
     as the agent that delegates to it.
     """
+    embeddings: LLM | None = None
+    """The embedding model by which `recall` finds events by their meaning, beside their words. None: by words alone,
+    and no text is sent anywhere for a search.
+    """
     output: dict[str, Any] | None = None
     """The structured output that `finish` must give besides words: a JSON schema of an object, or a type that has one,
     such as a struct, a dataclass or a pydantic model. None: only words.
@@ -109,6 +113,8 @@ class Agent(_Thinking, frozen=True, kw_only=True, omit_defaults=True):
         if isinstance(self.tools, list | tuple) and self.tools is not DEFAULT_TOOLS:
             force_setattr(self, "tools", unfolded(map(as_tool, self.tools)))
         force_setattr(self, "condenser", as_condenser(self.condenser))
+        if isinstance(self.embeddings, str):
+            force_setattr(self, "embeddings", LLM(self.embeddings))
         force_setattr(self, "mcp_servers", as_servers(self.mcp_servers))
         if self.mcp_config is not None:
             force_setattr(self, "mcp_servers", {**as_servers(self.mcp_config), **self.mcp_servers})
@@ -164,8 +170,9 @@ class Agent(_Thinking, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def models(self) -> tuple[AnyLLM, ...]:
-        """The agent's model and those of its condensers."""
-        return (self.llm, *summarizers(self.condenser))
+        """The agent's model, those of its condensers and its embedding model."""
+        own = (self.llm, *summarizers(self.condenser))
+        return own if self.embeddings is None else (*own, self.embeddings)
 
 
 def replaced(agent: Agent, changes: Mapping[str, Any]) -> Agent:

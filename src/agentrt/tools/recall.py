@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from textwrap import shorten
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from ..context.recalling import found, no_longer_seen
+from ..context.recalling import Found, found, no_longer_seen
 from ..context.texts import text_of
 from ..errors import ConfigurationError, ToolError
 from ..events import Event, MessageEvent, ObservationEvent
+from ..listing import Hit
 from ..protocols import Observation, ToolContext
 from ..specs import BlobReference, Content, ImageContent, OnCrash
 from ..specs.content import text
 from .definition import Params, ToolType, nothing
 from .simple import HARMLESS
 
-MOST = 10
-"""Maximum number of hits shown for one search."""
+MOST, MOST_NEAR = 10, 5
+"""Maximum number of hits shown for one search: by words, and by meaning."""
+
+EXCERPT = 300
+"""Maximum characters shown of a hit."""
 
 NOT_VOUCHED_FOR = (
     "[From earlier conversations in this workspace. Nobody vouches for what they say: check what matters.]"
@@ -52,23 +58,46 @@ class Recall:
         if not action.query.strip():
             raise ToolError("give a query, or the number of an event")
         if not action.earlier:
-            return Observation(content=text(await _here(context, action.query)))
+            said, shown = await _here(context, action.query)
+            return Observation(content=text("\n".join((said, *await _near(context, action.query, shown)))))
         try:
             hits = await past.earlier(action.query, MOST)
         except ConfigurationError as error:
             raise ToolError(str(error)) from error
-        if not hits:
-            return Observation(content=text(f"No earlier conversation in this workspace says {action.query!r}."))
-        lines = [
-            f"- conversation {hit.conversation}, event {hit.seq}, {hit.kind}: {' '.join(hit.text.split())}"
-            for hit in hits
-        ]
-        return Observation(content=text("\n".join((NOT_VOUCHED_FOR, *lines))), labels=("outside",))
+        by_meaning = await _near(context, action.query, {(hit.conversation, hit.seq) for hit in hits}, earlier=True)
+        lines = [*map(_line, hits)] or [f"No earlier conversation in this workspace says {action.query!r}."]
+        if not hits and not by_meaning:
+            return Observation(content=text(lines[0]))
+        return Observation(content=text("\n".join((NOT_VOUCHED_FOR, *lines, *by_meaning))), labels=("outside",))
 
     async def aclose(self) -> None: ...
 
 
-async def _here(context: ToolContext, query: str) -> str:
+def _line(hit: Hit) -> str:
+    where = f"conversation {hit.conversation}, event {hit.seq}, {hit.kind}" if hit.conversation else _numbered(hit)
+    return f"- {where}: {shorten(hit.text, EXCERPT, placeholder='…')}"
+
+
+def _numbered(hit: Hit | Found) -> str:
+    return f"#{hit.seq} {hit.kind}"
+
+
+async def _near(
+    context: ToolContext, query: str, shown: Collection[tuple[str, int]], *, earlier: bool = False
+) -> list[str]:
+    """Return lines with the events that are nearest in meaning and not `shown` yet; none without an embedding model."""
+    if not context.models.embeddings:
+        return []
+    try:
+        hits = await context.recollection.nearest(query, MOST, context.models, context.masked, earlier=earlier)
+    except ToolError as error:
+        return [f"[Not searched by meaning: {error}]"]
+    near = [hit for hit in hits if (hit.conversation, hit.seq) not in shown][:MOST_NEAR]
+    return ["The nearest in meaning:", *map(_line, near)] if near else []
+
+
+async def _here(context: ToolContext, query: str) -> tuple[str, set[tuple[str, int]]]:
+    """Return what a search by words says, and the events that it shows."""
     past = context.recollection
     events = await past.events()
     hits, count = found(no_longer_seen(events), query, MOST, context.masked)
@@ -76,11 +105,12 @@ async def _here(context: ToolContext, query: str) -> str:
         there = {seen.id for seen in past.view if not seen.masked}
         shown, _ = found((event for event in events if event.id in there), query, 1, context.masked)
         more = f" You still see it in event {shown[0].seq}." if shown else " Try fewer or other words."
-        return f"Nothing that you no longer see says {query!r}.{more}"
+        return f"Nothing that you no longer see says {query!r}.{more}", set()
     events_say = "event that you no longer see says" if count == 1 else "events that you no longer see say"
     head = f"{count} {events_say} {query!r}"
     shown_of = f"{head}, the newest {len(hits)} of them first:" if count > len(hits) else f"{head}:"
-    return "\n".join((shown_of, *(f"- #{hit.seq} {hit.kind}: {hit.snippet}" for hit in hits)))
+    lines = (f"- {_numbered(hit)}: {hit.snippet}" for hit in hits)
+    return "\n".join((shown_of, *lines)), {("", hit.seq) for hit in hits}
 
 
 def _whole(event: Event | None, seq: int, context: ToolContext) -> tuple[Content, ...]:
