@@ -28,6 +28,7 @@ from agentrt.specs.content import plain
 from agentrt.specs.llm import members
 from agentrt.testing import ScriptedLLM, ScriptedProvider, call, finish, say
 
+from .condensing import SUMMARY, is_question
 from .test_skills import MODEL, write
 
 pytestmark = pytest.mark.real
@@ -390,3 +391,71 @@ async def test_where_repositories_of_other_programs_keep_their_files(place: Path
     assert "No jQuery." not in first
     assert "No jQuery." in on(model.requests[1])
     assert "Ship it now." in on(model.requests[2])
+
+
+DIGGER = """---
+name: digger
+description: Digs.
+hooks:
+  PreToolUse:
+    - matcher: Bash
+      hooks:
+        - command: touch $CLAUDE_PROJECT_DIR/ran
+condenser:
+  llm: spy
+  max_size: 10
+---
+You dig.
+"""
+
+
+def digging() -> tuple[ScriptedLLM, list[str]]:
+    """A model that has an agent dig ten times, and the models that were called for a summary."""
+    summing: list[str] = []
+    steps = 0
+
+    def script(request: ModelRequest) -> ModelReply:
+        nonlocal steps
+        if is_question(request):
+            summing.append(request.one.model)
+            return say(SUMMARY)
+        if "You dig." in plain(request.messages[0].content):
+            steps += 1
+            return call("terminal", command=f"seq {400 + steps}") if steps % 10 else finish("Dug.")
+        last = request.messages[-1]
+        return say("Done.") if last.role == "tool" else call("task", prompt="Dig", subagent_type="digger")
+
+    return ScriptedLLM(script), summing
+
+
+async def test_hooks_and_a_model_of_an_agents_file_wait_for_consent(place: Path, tmp_path: Path) -> None:
+    write(place / ".agents/agents/digger.md", DIGGER)
+    model, summing = digging()
+    store = tmp_path / "store"
+    async with Conversation(Agent(llm=MODEL), place, store=store, client=model) as conversation:
+        await conversation.prompt("Go")
+        assert not (place / "ran").exists()
+        assert set(summing) == {MODEL.model} or not summing
+        (offer,) = conversation.state.unagreed
+        assert (offer.name, offer.agent) == ("hooks and condenser of the agent digger", "digger")
+        await conversation.agree(offer.digest)
+        summing.clear()
+        await conversation.prompt("Go on")
+        assert (place / "ran").exists()
+        assert set(summing) == {"spy"}
+    (place / "ran").unlink()
+    write(place / ".agents/agents/digger.md", DIGGER.replace("llm: spy", "llm: another"))
+    async with Conversation(Agent(llm=MODEL), place, store=store, client=model) as conversation:
+        await conversation.prompt("Go")
+        assert not (place / "ran").exists(), "a change asks again"
+
+
+async def test_hooks_and_a_model_of_the_users_own_agents_file_work(place: Path, tmp_path: Path) -> None:
+    write(tmp_path / "home/.agents/agents/digger.md", DIGGER)
+    model, summing = digging()
+    async with Runtime("memory://", client=model, home=tmp_path / "home") as runtime:
+        async with Conversation(Agent(llm=MODEL), place, runtime=runtime) as conversation:
+            await conversation.prompt("Go")
+            assert not conversation.state.unagreed
+    assert (place / "ran").exists()
+    assert set(summing) == {"spy"}

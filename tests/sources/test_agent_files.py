@@ -10,6 +10,7 @@ import pytest
 from agentrt.errors import ConfigurationError
 from agentrt.sources.agent_files import agent_of, find_agents
 from agentrt.sources.text import Reader
+from agentrt.specs import Hook, HookEvent
 
 from .test_skills import write
 
@@ -40,7 +41,12 @@ def read(header: str, body: str = "You dig.") -> Any:
         ("mcp_servers: {files: {command: x}}", "servers", ("files",)),
         ("mcp_config: {mcpServers: {files: {}}}", "servers", ("files",)),
         ("condenser: {max_size: 80}", "condenser", {"max_size": 80}),
-        ("hooks: {Stop: []}", "hooks", {"Stop": []}),
+        ("hooks: {Stop: []}", "hooks", ()),
+        (
+            "hooks: {PreToolUse: [{matcher: Bash, hooks: [{type: command, command: x}]}]}",
+            "hooks",
+            (Hook(event=HookEvent.BEFORE_TOOL, command="x", matcher="Bash"),),
+        ),
     ],
 )
 def test_each_field_is_read(header: str, field: str, value: Any) -> None:

@@ -95,11 +95,20 @@ def test_all_of_them_go_through_json_and_back() -> None:
         ),
         ({"max_size": 3}, None),
         ("nobody", None),
-        ({"llm": {"type": "LLM", "model": "openai/x", "base_url": "http://evil.example"}}, None),
+        ({"llm": "openai/x"}, LLMSummarizingCondenser(llm=LLM("openai/x"))),
+        (
+            {"llm": {"type": "LLM", "model": "openai/x", "base_url": "http://x.example"}},
+            LLMSummarizingCondenser(llm=LLM("openai/x", base_url="http://x.example")),
+        ),
+        (
+            {"kind": "LLMSummarizingCondenser", "llm": {"model": "openai/x"}},
+            LLMSummarizingCondenser(llm=LLM("openai/x")),
+        ),
+        ({"lmm": "openai/x"}, None),
         ({"type": "NamedCondenser", "name": "x"}, None),
         (
             {"type": "PipelineCondenser", "condensers": [{"type": "LLMSummarizingCondenser", "llm": "openai/x"}]},
-            None,
+            PipelineCondenser((LLMSummarizingCondenser(llm=LLM("openai/x")),)),
         ),
         (7, None),
     ],

@@ -21,8 +21,10 @@ from ..events import ContextResolved
 from ..llm.profiles import saved_profile
 from ..sources.consents import KIND, agree, withdraw
 from ..sources.resolver import Resolver
-from ..specs import LLM, Agent, AgentContext, LocalWorkspace, PluginSource, ToolDefinition
+from ..specs import LLM, Agent, AgentContext, AnyLLM, LocalWorkspace, PluginSource, ToolDefinition
+from ..specs.condensers import summarizers
 from ..specs.context import Offer
+from ..specs.llm import members
 from ..state import fold
 from ..storage import default_store, open_storage
 from ..tools import BUILT_IN
@@ -189,7 +191,19 @@ def show(told: ContextResolved, offers: Sequence[Offer], plugins: Sequence[Plugi
 def _brings(offer: Offer) -> str:
     if offer.hooks or offer.servers or offer.commands:
         return "brings programs that do not run yet"
+    if offer.condenser is not None:
+        return "would have a model of its own read what its agent does"
     return "would have calls run without asking you"
+
+
+def _model_words(llm: AnyLLM) -> str:
+    """Return the models with their addresses, and the variables with their keys."""
+    return ", ".join(
+        one.model
+        + (f" at {one.base_url}" if one.base_url else "")
+        + (f" with the key in {one.api_key_env}" if one.api_key_env else "")
+        for one in members(llm)
+    )
 
 
 def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = (), store: str | None = None) -> list[Text]:
@@ -208,6 +222,8 @@ def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = (), store
             given_it = ", ".join(f"{key}={value}" for key, value in given_too.items())
             needs = f" (is given {given_it})" if given_it else ""
             lines.append(Text(f"    MCP server {clean(name)}: {clean(server.where)}{clean(needs)}"))
+        for llm in summarizers(offer.condenser) if offer.condenser is not None else ():
+            lines.append(Text(f"    sends the agent's conversations to {clean(_model_words(llm))}"))
         lines += [Text(f"    command: {clean(command)}") for command in offer.commands]
         lines += [Text(f"    rule: {clean(rule_words(rule))}") for rule in offer.rules]
         lines += [Text(f"    approves calls of {clean(tool)} while the skill is followed") for tool in offer.tools]

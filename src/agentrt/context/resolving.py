@@ -15,18 +15,20 @@ from ..specs import (
     LLM,
     Agent,
     AlwaysConfirm,
+    AnyCondenser,
     AnyLLM,
     ConfirmationPolicy,
     ConfirmRisky,
     Limits,
     LLMSummarizingCondenser,
     NeverConfirm,
+    PipelineCondenser,
     Tool,
 )
 from ..specs.agent import DEFAULT_TOOLS
 from ..specs.agent_file import AgentFile
 from ..specs.built_in_agents import SAME_TOOLS
-from ..specs.condensers import read_condenser, stages
+from ..specs.condensers import read_condenser, stages, summarizers
 from ..specs.context import AgentContext, ContextProblem, ContextSource, Document, Gathered, Offer, SourceKind
 from ..specs.llm import INHERIT
 from ..specs.mcp import MCPServer
@@ -77,8 +79,13 @@ def resolved(
     agreed to.
     """
     names = {skill.name for skill in gathered.skills}
-    offers = tuple(replace(offer, agreed=offer.digest in agreed) for offer in gathered.offers)
-    agent = with_programs(agent, [offer for offer in offers if offer.agreed])
+    offers = tuple(
+        replace(offer, agreed=offer.digest in agreed, condenser=_with_saved(offer.condenser, profile))
+        for offer in gathered.offers
+        if offer.agent not in agent.agents  # the program's own agents have nothing of a file
+    )
+    given = [offer for offer in offers if offer.agreed]
+    agent = with_programs(agent, given)
     servers = agent.mcp_servers
     made = {file.name: as_agent(file, tool, profile, names, servers) for file in gathered.agents}
     agents = {name: one for name, (one, _) in made.items()} | agent.agents
@@ -101,7 +108,7 @@ def resolved(
         *(source for offer in offers for source in _of_offer(offer)),
     )
     return Resolved(
-        agent=replace(agent, agents=agents, tools=tuple(tools)),
+        agent=with_programs(replace(agent, agents=agents, tools=tuple(tools)), given),
         prompt=system_prompt(agent),
         dynamic=dynamic_context(gathered.facts, gathered.documents, listed, always, gathered.memory),
         event=ContextResolved(
@@ -190,9 +197,12 @@ def as_agent(
     """Return the agent that a file describes, and what it names that is not available; it gets only known servers."""
     missing = [*(name for name in file.skills if name not in skills)]
     missing += [name for name in file.servers if name not in servers]
-    condenser = read_condenser(file.condenser)
+    is_foreign = file.origin != "user"
+    condenser = _with_saved(read_condenser(file.condenser), profile)
     if condenser is None:
         missing.append("condenser")
+    elif is_foreign and summarizers(condenser):
+        condenser = None  # it is an offer, as its hooks are
     tools: tuple[Tool, ...] = SAME_TOOLS
     if file.tools is not None:
         found = {name: tool(name) for name in file.tools}
@@ -201,8 +211,6 @@ def as_agent(
     llm = profile(file.model) if file.model != INHERIT else None
     if llm is None and file.model != INHERIT:
         missing.append(file.model)
-    if file.hooks is not None:
-        missing.append("hooks")
     made = Agent(
         llm=llm or LLM(model=INHERIT),
         tools=tools,
@@ -212,11 +220,21 @@ def as_agent(
         ),
         confirmation=_CONFIRMATIONS.get(file.permission_mode, NeverConfirm()),
         condenser=condenser or LLMSummarizingCondenser(),
+        hooks=() if is_foreign else file.hooks,
         limits=Limits(max_steps=file.max_steps or Limits().max_steps, max_cost=file.max_cost),
         is_vouched_for=file.origin == "user",
         mcp_servers={name: servers[name] for name in file.servers if name in servers},
     )
     return made, tuple(dict.fromkeys(missing))
+
+
+def _with_saved(condenser: AnyCondenser | None, profile: Profiles) -> AnyCondenser | None:
+    """Return a condenser of a file with the models that the user saved in place of their names."""
+    if isinstance(condenser, PipelineCondenser):
+        return replace(condenser, condensers=tuple(_with_saved(one, profile) for one in condenser.condensers))
+    if isinstance(condenser, LLMSummarizingCondenser) and isinstance(llm := condenser.llm, LLM):
+        return replace(condenser, llm=profile(llm.model) or llm) if llm == LLM(llm.model) else condenser
+    return condenser
 
 
 def _of_document(kind: SourceKind, document: Document) -> ContextSource:
@@ -285,5 +303,7 @@ def _of_offer(offer: Offer) -> Iterator[ContextSource]:
     if offer.servers:
         missing = () if offer.agreed else tuple(offer.servers)
         yield ContextSource(kind="servers", name=offer.name, path=offer.path, when=when, missing=missing)
+    if offer.condenser is not None:
+        yield ContextSource(kind="condenser", name=offer.name, path=offer.path, when=when)
     if offer.commands:
         yield ContextSource(kind="commands", name=offer.name, path=offer.path, when=when)

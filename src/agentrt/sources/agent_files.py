@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import ConfigurationError
 from ..specs.agent_file import PERMISSIONS, AgentFile
+from ..specs.hooks import Hook, hooks_from_json
 from ..specs.llm import INHERIT
 from ..specs.skill import Origin
 from .front_matter import read
@@ -82,6 +83,7 @@ def agent_of(
     Raises `ConfigurationError` for an invalid agent.
     """
     header, body, misspelt = read(text, _Header)
+    told = [*misspelt]
     name = header.name.strip() or path.stem
     if not _NAME.fullmatch(name):
         raise ConfigurationError(f"invalid name of an agent {name!r}: use letters, digits, '.', '_' and '-'")
@@ -94,6 +96,11 @@ def agent_of(
     cost = header.limits.max_cost if header.max_budget_per_run is None else header.max_budget_per_run
     if (steps is not None and steps < 1) or (cost is not None and not 0 <= cost < float("inf")):
         raise ConfigurationError("an agent's limits: steps must be 1 or more, USD 0 or more")
+    hooks: tuple[Hook, ...] = ()
+    try:
+        hooks = hooks_from_json(header.hooks, told.append) if header.hooks is not None else ()
+    except (ValueError, RecursionError) as error:
+        told.append(f"its hooks cannot be used: {error}")
     agent = AgentFile(
         name=name,
         description=" ".join(header.description.split())[:2000],
@@ -104,11 +111,11 @@ def agent_of(
         model=header.model.strip() or INHERIT,
         tools=None if header.tools is None else words(header.tools),
         skills=words(header.skills),
-        hooks=header.hooks,
+        hooks=hooks,
         max_steps=steps,
         max_cost=cost,
         permission_mode=mode,
         condenser=header.condenser,
         servers=(*servers_in(header.mcp_servers), *servers_in(header.mcp_config)),
     )
-    return agent, misspelt
+    return agent, tuple(told)

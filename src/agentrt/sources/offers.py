@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from ..context.telling import commands
 from ..pins import pins_of, pins_of_program
-from ..specs import ToolDefinition
+from ..specs import AnyCondenser, ToolDefinition
+from ..specs.agent_file import AgentFile, model_condenser
 from ..specs.context import ContextProblem, Gathered, Offer
 from ..specs.hooks import Hook
 from ..specs.mcp import MCPServer
@@ -41,6 +42,10 @@ def offering(found: Gathered, workspace: str, tools: Mapping[str, ToolDefinition
 def _offers(found: Gathered, workspace: str) -> Iterator[Offer]:
     if found.hooks:
         yield _of_hooks(found.hooks, found.hooks_path, workspace)
+    for file in found.agents:
+        condenser = model_condenser(file)
+        if file.origin != "user" and (file.hooks or condenser is not None):
+            yield _of_agent(file, condenser, workspace)
     if found.servers:
         yield _of_servers("MCP servers of the project", found.servers, found.servers_path, workspace)
     for skill in found.skills:
@@ -52,8 +57,26 @@ def _offers(found: Gathered, workspace: str) -> Iterator[Offer]:
 
 def _of_hooks(hooks: Sequence[Hook], path: str, workspace: str) -> Offer:
     """Return the offer of a project's hooks, each pinned to the files of the workspace that it names."""
-    made = tuple(replace(hook, pinned=tuple(pins_of(hook.command or "", workspace)), root=workspace) for hook in hooks)
+    made = _pinned(hooks, workspace)
     return Offer(digest=_digest(workspace, made), name="hooks of the project", path=path, hooks=made)
+
+
+def _pinned(hooks: Sequence[Hook], workspace: str) -> tuple[Hook, ...]:
+    return tuple(replace(hook, pinned=tuple(pins_of(hook.command or "", workspace)), root=workspace) for hook in hooks)
+
+
+def _of_agent(file: AgentFile, condenser: AnyCondenser | None, workspace: str) -> Offer:
+    """Return the offer of an agent's hooks, and of a condenser that sends its conversation to a model."""
+    hooks = _pinned(file.hooks, workspace)
+    what = " and ".join(("hooks",) * bool(hooks) + ("condenser",) * (condenser is not None))
+    return Offer(
+        digest=_digest(workspace, (file.name, hooks, condenser)),
+        name=f"{what} of the agent {file.name}",
+        path=file.path,
+        agent=file.name,
+        hooks=hooks,
+        condenser=condenser,
+    )
 
 
 def _of_servers(name: str, servers: Mapping[str, MCPServer], path: str, workspace: str) -> Offer:

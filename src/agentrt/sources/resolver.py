@@ -98,7 +98,8 @@ class Resolver:
         tools: Mapping[str, ToolDefinition],
     ) -> Resolved:
         """For a thread: looking a tool up may import it."""
-        found = replace(found, offers=tuple(_meant(offer, tools) for offer in found.offers))
+        agents = tuple(replace(file, hooks=meant(file.hooks, tools.values())) for file in found.agents)
+        found = replace(found, agents=agents, offers=tuple(_meant(offer, tools) for offer in found.offers))
         return resolved(agent, context, found, agreed, partial(tool_named, tools), self._profile)
 
     async def _fetched(

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from .condensers import AnyCondenser, read_condenser, summarizers
+from .hooks import Hook
 from .llm import INHERIT
 from .skill import Origin
 
@@ -26,10 +28,16 @@ class AgentFile(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None
     """Names of tools; None: the tools of the delegating agent."""
     skills: tuple[str, ...] = ()
-    hooks: Any = None
+    hooks: tuple[Hook, ...] = ()
     max_steps: int | None = None
     max_cost: float | None = None
     permission_mode: str = ""
     condenser: Any = None
     """The condenser, as written in the file."""
     servers: tuple[str, ...] = ()
+
+
+def model_condenser(file: AgentFile) -> AnyCondenser | None:
+    """Return the condenser of a file if it calls a model of its own, else None."""
+    found = read_condenser(file.condenser)
+    return found if found is not None and summarizers(found) else None

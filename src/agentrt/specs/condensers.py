@@ -128,19 +128,28 @@ def as_condenser(given: Any) -> Any:
 
 
 def read_condenser(given: Any) -> AnyCondenser | None:
-    """Read a condenser from a file: by its `type`, or the default one with other limits; None if it is invalid.
+    """Read a condenser from a file: by its `type`, or the default one with other settings; None if it is invalid.
 
-    A file may not name a model, since that could decide where keys and conversations are sent. Nor may it name a
-    condenser of the runtime's own.
+    The caller decides about a model in it (`summarizers`), which could decide where keys and conversations are sent. A
+    file may not name a condenser of the runtime's own.
     """
     if given is None:
         return LLMSummarizingCondenser()
-    named = {"type": given} if isinstance(given, str) else given
+    from .shorthand import in_full  # few files have one
+
     try:
-        made: AnyCondenser = msgspec.convert({"type": LLMSummarizingCondenser.__name__} | named, AnyCondenser)
-    except (ConfigurationError, TypeError, msgspec.ValidationError):
+        named = {"type": given} if isinstance(given, str) else _tagged(given, LLMSummarizingCondenser.__name__)
+        full = in_full(named, AnyCondenser)
+        made: AnyCondenser = msgspec.convert(full, AnyCondenser)
+    except (ConfigurationError, TypeError, AttributeError, msgspec.ValidationError):
         return None
-    return None if summarizers(made) or named_condensers(made) else made
+    return None if named_condensers(made) else made
+
+
+def _tagged(given: dict[str, Any], default: str) -> dict[str, Any]:
+    """Return a condenser or a model of a file with its `type`, which the OpenHands SDK calls `kind`."""
+    made = {"type": given.get("kind", default)} | {key: one for key, one in given.items() if key != "kind"}
+    return made | {"llm": _tagged(made["llm"], "LLM")} if isinstance(made.get("llm"), dict) else made
 
 
 def stages(condenser: AnyCondenser) -> Iterator[BoundedCondenser]:

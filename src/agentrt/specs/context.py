@@ -9,13 +9,16 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from .agent_file import AgentFile
+from .condensers import AnyCondenser
 from .given import Given
 from .hooks import Hook
 from .mcp import MCPServer
 from .rules import PermissionRule, Verdict
 from .skill import Origin, Skill
 
-SourceKind: TypeAlias = Literal["instructions", "skill", "agent", "memory", "plugin", "hooks", "servers", "commands"]
+SourceKind: TypeAlias = Literal[
+    "instructions", "skill", "agent", "memory", "plugin", "hooks", "servers", "commands", "condenser"
+]
 
 
 class PluginSource(Given, frozen=True, omit_defaults=True):
@@ -136,6 +139,10 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The tools that the skill approves in advance."""
     rules: tuple[PermissionRule, ...] = ()
     """The permissions in a project's settings."""
+    agent: str = ""
+    """The agent, of a file, that the `hooks` and the `condenser` are for; "": the conversation's own."""
+    condenser: AnyCondenser | None = None
+    """A condenser that calls a model of its own."""
     pinned: tuple[tuple[str, str], ...] = ()
     """The files of the workspace that the commands name, each with its digest when a person was asked."""
     agreed: bool = False

@@ -102,14 +102,25 @@ def agreed(state: State, event: ConsentGiven) -> State:
 
 
 def with_programs(agent: Agent, offers: Sequence[Offer]) -> Agent:
-    """Return an agent with what a person has agreed to: hooks, MCP servers and rules. Its own servers count more."""
-    rules = [rule for offer in offers for rule in offer.rules]
-    return replace(
+    """Return an agent with what a person has agreed to: hooks, MCP servers, rules, and what is for the agents that it
+    may delegate to. Its own servers count more.
+    """
+    own = [offer for offer in offers if not offer.agent]
+    rules = [rule for offer in own for rule in offer.rules]
+    made = replace(
         agent,
-        hooks=tuple(dict.fromkeys((*agent.hooks, *(hook for offer in offers for hook in offer.hooks)))),
-        mcp_servers={**{name: one for offer in offers for name, one in offer.servers.items()}, **agent.mcp_servers},
+        hooks=tuple(dict.fromkeys((*agent.hooks, *(hook for offer in own for hook in offer.hooks)))),
+        mcp_servers={**{name: one for offer in own for name, one in offer.servers.items()}, **agent.mcp_servers},
         rules=tuple(dict.fromkeys((*agent.rules, *rules))) if rules else agent.rules,
     )
+    theirs = {offer.agent: offer for offer in offers if offer.agent in agent.agents}
+    return replace(made, agents=agent.agents | {name: _handed(agent.agents[name], theirs[name]) for name in theirs})
+
+
+def _handed(agent: Agent, offer: Offer) -> Agent:
+    """Return an agent of a file with the hooks and the condenser of the file."""
+    hooks = tuple(dict.fromkeys((*agent.hooks, *offer.hooks)))
+    return replace(agent, hooks=hooks, condenser=offer.condenser or agent.condenser)
 
 
 def consented(state: State, skill: Skill) -> Offer | None:
