@@ -38,11 +38,13 @@ async def test_a_custom_tools_result_is_clipped_and_kept_whole(tmp_path: Path) -
             await conversation.run()
             events = [event async for event in conversation.events()]
     (result,) = [event for event in events if isinstance(event, ObservationEvent)]
-    shown, file, kept = result.content
+    shown, kept = result.content
     assert isinstance(shown, TextContent)
-    assert isinstance(file, TextContent)
-    assert "all 5,000,012 characters, 1 lines, are in /" in file.text
     assert isinstance(kept, BlobReference)
+    told = plain([kept])
+    assert told.startswith(f"[all of it, 5,000,012 bytes in 1 lines, is in {kept.path}: ")
+    assert plain(result.content).count(kept.path) == 1, "the whole is named once, in a form that a tool opens"
+    assert kept.sha256[:12] not in plain(result.content)
     assert len(shown.text) <= MAX_RESULT
     assert shown.text.startswith("begins x")
     assert shown.text.endswith("x ends")
@@ -69,7 +71,7 @@ async def test_the_models_own_tools_read_what_it_was_not_shown(tmp_path: Path) -
         nonlocal turns
         turns += 1
         said = "".join(plain(message.content) for message in request.messages if message.role == "tool")
-        path = re.findall(r"are in (/\S+):", said)[-1] if turns > 1 else ""
+        path = re.findall(r"is in (/\S+):", said)[-1] if turns > 1 else ""
         return [
             call("reports"),
             call("terminal", command=f"sed -n 9999,10000p {path}; tail -n 1 {path}; echo; seq 50000"),
@@ -87,7 +89,7 @@ async def test_the_models_own_tools_read_what_it_was_not_shown(tmp_path: Path) -
     texts = [plain(event.content) for event in results]
     assert texts[1].startswith("9998\n9999\n<secret-hidden>\n1\n2\n")
     assert texts[2] == " 12345\t12342"
-    assert not any(Path(path).exists() for path in re.findall(r"are in (/\S+):", "".join(texts)))
+    assert not any(Path(path).exists() for path in re.findall(r"is in (/\S+):", "".join(texts)))
 
 
 @tool

@@ -34,7 +34,7 @@ def test_images_are_blocks() -> None:
 def test_a_blob_is_named() -> None:
     blob = BlobReference("ab" * 32, 99, name="full output")
     wire = wire_message(Message("tool", (blob,), tool_call_id="1"))
-    assert wire["content"] == "[full output kept as blob abababababab, 99 bytes]"
+    assert wire["content"] == "[full output: 99 bytes, kept for the user]"
     assert wire["tool_call_id"] == "1"
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
-
 from ..decisions import awaited
 from ..events import ActionEvent, ObservationEvent
 from ..secrets import SecretRegistry
 from ..specs import Content, TextContent
 from ..specs.content import sound, without_nul
-from ..tools.clipping import clip, whole_in
-from ..tools.shortened import kept
+from ..tools.clipping import clip
+from ..tools.shortened import Spill, kept
 from .event_log import Log
 
 MAX_RESULT = 40_000
@@ -19,9 +16,6 @@ MAX_RESULT = 40_000
 
 MAX_BLOCKS = 64
 """Maximum number of content blocks, such as images, that the model sees of one result."""
-
-Spill: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""Writes a text to a file that the model's tools can read, and returns its path; None if there is no such place."""
 
 
 async def bounded(
@@ -37,13 +31,10 @@ async def bounded(
     texts = [block.text for block in given if isinstance(block, TextContent)]
     if sum(map(len, texts)) <= MAX_RESULT and len(given) <= MAX_BLOCKS:
         return given
-    whole = await kept("\n".join(texts), "full result", log.keep)
     clean = secrets.mask.text("\n".join(texts))
-    shown = [TextContent(clip(clean, MAX_RESULT))]
-    if spill is not None and len(clean) > MAX_RESULT and (path := await spill(clean)) is not None:
-        shown.append(TextContent(whole_in(path, clean)))
+    whole = await kept(clean, "full result", log.keep, spill if len(clean) > MAX_RESULT else None)
     others = [block for block in given if not isinstance(block, TextContent)]
-    return (*shown, whole, *others[:MAX_BLOCKS])
+    return (TextContent(clip(clean, MAX_RESULT)), whole, *others[:MAX_BLOCKS])
 
 
 async def result_of(

@@ -31,6 +31,10 @@ class BlobReference(msgspec.Struct, frozen=True, gc=False, tag="blob", omit_defa
     size: int
     media_type: str = TEXT
     name: str = ""
+    path: str = ""
+    """The file with the same text, without secrets, that the agent's tools can read; "": there is none."""
+    lines: int = 0
+    """Number of lines of that file."""
 
 
 class FileContent(msgspec.Struct, frozen=True, gc=False, tag="file", omit_defaults=True):
@@ -88,5 +92,18 @@ def plain(content: Iterable[Content]) -> str:
             case FileContent():
                 pieces.append(f"[file {block.path}]")
             case BlobReference():
-                pieces.append(f"[{block.name or 'full output'} kept as blob {block.sha256[:12]}, {block.size} bytes]")
+                pieces.append(_told(block))
     return "\n".join(pieces)
+
+
+def whole_in(path: str, size: int, lines: int) -> str:
+    """Return the note that names the file with the whole of a shortened text."""
+    return (
+        f"[all of it, {size:,} bytes in {lines:,} lines, is in {path}: search that file, or read the lines that matter]"
+    )
+
+
+def _told(blob: BlobReference) -> str:
+    if blob.path:
+        return whole_in(blob.path, blob.size, blob.lines)
+    return f"[{blob.name or 'full output'}: {blob.size:,} bytes, kept for the user]"

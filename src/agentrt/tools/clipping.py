@@ -16,11 +16,3 @@ def clip(text: str, limit: int) -> str:
         return text[:limit]
     head, tail = room // 2, room - room // 2
     return text[:head] + _NOTE.format(len(text) - room) + text[len(text) - tail :]
-
-
-def whole_in(path: str, text: str) -> str:
-    """Return the note that names the file with the whole of a clipped text."""
-    return (
-        f"[all {len(text):,} characters, {text.count(chr(10)) + 1:,} lines, are in {path}: search that file, or read"
-        " the lines that matter]"
-    )

@@ -60,7 +60,7 @@ async def test_what_is_too_long_is_clipped_and_kept(tmp_path: Path) -> None:
     context = FakeContext(tmp_path)
     found = await seen(context, "a.txt", "1-")
     assert "characters left out" in plain(found.content)
-    assert "are in /spilled/0" in plain(found.content)
+    assert "is in /spilled/0" in plain(found.content)
     assert context.spilled is not None
     assert "line 19999" in context.spilled["/spilled/0"]
     assert len(context.kept) == 1

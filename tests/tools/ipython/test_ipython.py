@@ -125,7 +125,7 @@ async def test_cells_keep_their_state_and_show_what_they_have(tmp_path: Path) ->
         assert any(isinstance(block, ImageContent) for block in last.content)
         said = await run("print('x' * 40_000)")
         assert "characters left out" in said
-        assert "characters, 1 lines, are in " in said
+        assert "bytes in 1 lines, is in " in said
         assert await run("'x' in dir()", restart=True) == f"False\n{NEW}"
         assert await run("import os; [name for name in os.environ if 'KEY' in name]") == "[]"
 

@@ -19,6 +19,7 @@ from agentrt.context.replies import BadCall
 from agentrt.errors import ConfigurationError, ToolError
 from agentrt.secrets import EnvironmentSecret, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, TextContent, Tool
+from agentrt.specs.content import plain
 from agentrt.tools.definition import Tools
 from agentrt.tools.terminals.terminal import MAX_OUTPUT, STILL_RUNNING, Terminal, TerminalAction, TerminalObservation
 from agentrt.tools.terminals.terminal import terminal as terminal_tool
@@ -342,10 +343,9 @@ async def test_a_cancelled_reset_still_ends_the_old_shell(terminal: Terminal, co
 async def test_long_output_is_clipped_and_kept_whole(run: Run, context: FakeContext) -> None:
     observation = await run("seq 1 20000")
     whole = "\n".join(map(str, range(1, 20001)))
-    text, blob, file, note = observation.content
+    text, blob, note = observation.content
     assert isinstance(text, TextContent)
     assert isinstance(blob, BlobReference)
-    assert isinstance(file, TextContent)
     assert isinstance(note, TextContent)
     assert len(text.text) <= MAX_OUTPUT
     assert text.text.startswith("1\n2\n3\n")
@@ -355,7 +355,7 @@ async def test_long_output_is_clipped_and_kept_whole(run: Run, context: FakeCont
     assert blob.sha256 == hashlib.sha256(whole.encode()).hexdigest()
     assert context.shown == whole + "\n"
     assert context.spilled == {"/spilled/0": whole}
-    assert "20,000 lines, are in /spilled/0" in file.text
+    assert "in 20,000 lines, is in /spilled/0" in plain(observation.content)
 
 
 async def test_long_output_that_cannot_be_written_is_clipped_all_the_same(run: Run, context: FakeContext) -> None:

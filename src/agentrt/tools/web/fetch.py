@@ -23,7 +23,7 @@ from ...protocols import Clock, Observation, ToolContext
 from ...specs import Content, ImageContent, OnCrash, TextContent, ToolAnnotations, Workspace
 from ...specs.content import sound
 from ...specs.effects import Effects
-from ..clipping import clip, whole_in
+from ..clipping import clip
 from ..declared import nothing_shared
 from ..definition import Params, ToolType
 from ..shortened import kept
@@ -193,9 +193,7 @@ async def _rest(page: Page, text: str, begin: int, end: int, context: ToolContex
         more = f": go on with start_from_char={end}" if end < len(text) else ", the end"
         said.append(TextContent(f"[characters {begin:,} to {end:,} of {len(text):,}{more}]"))
     if not begin and end < len(text):
-        said.append(await kept(text, "full page", context.keep))
-        if (path := await context.spill(text)) is not None:
-            said.append(TextContent(whole_in(path, text)))
+        said.append(await kept(text, "full page", context.keep, context.spill))
     if page.is_html and len(page.source) > MOST_PARSED:
         said.append(TextContent(f"[the source is longer than {MOST_PARSED:,} characters: only so much was read]"))
     return said
