@@ -27,7 +27,7 @@ from .decisions.agents import check_rules, sound_agent
 from .decisions.first import first_batch, prompt_of, remembered
 from .decisions.sharing import may_not_delegate
 from .errors import ConfigurationError, EventRefused, ToolMissing
-from .events import ConversationCreated, Event, SecretsChanged, Source
+from .events import ConversationCreated, ConversationStateUpdateEvent, Event, SecretsChanged, Source
 from .host import Hosts
 from .host.beginning import keeping, kept, pinned, released_on_error
 from .host.children import children_of
@@ -50,6 +50,7 @@ from .security.rating import Own
 from .specs import Agent, AnyLLM, DockerWorkspace, Durability, ToolDefinition, Workspace
 from .specs.given import Amount, converted, functions, instance
 from .specs.quota import Quota
+from .specs.raw import raw
 from .specs.secrets import SavedSecret
 from .state import State, apply
 from .storage import Probe, default_store, open_storage
@@ -398,7 +399,10 @@ class Runtime:
         agent = replace(state.spec, llm=llm)
         told = hide_in(await self._resolved(agent, state.created.workspace, tools, state.created.owner), secrets)
         prompt = prompt_of(state.prompt.tools, (told.prompt, told.dynamic))
-        return (prompt, *await kept(rejoined(state, told), keep, prompt.id))
+        agents = {**told.agent.agents, **state.spec.agents}
+        more = ConversationStateUpdateEvent(source="environment", key="agents", value=raw(agents))
+        changed = (more,) if agents.keys() != state.spec.agents.keys() else ()
+        return (prompt, *await kept(rejoined(state, told), keep, prompt.id), *changed)
 
     async def resolver(self) -> Resolver:
         """Return what reads the files with instructions for agents."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from agentrt import LLM, Agent, AlwaysConfirm, ConfirmRisky, Hook, HookEvent, InformationFlow, Limits, NeverConfirm
 from agentrt.controls import (
     AddRule,
+    Agree,
     AnyControl,
     AskAgent,
     Configure,
@@ -44,6 +45,7 @@ from agentrt.specs import (
     Skill,
     Tool,
 )
+from agentrt.specs.context import Offer
 from agentrt.specs.mcp import MCPServer
 from agentrt.specs.policies import asks
 from agentrt.state import State
@@ -86,7 +88,7 @@ NEEDED = {
     "rename": "steer",
     "tags": "steer",
     "grant": "approve",
-    "agree": "admin",
+    "agree": "approve",
     "load_plugin": "admin",
     "rewind": "steer",
     "condense": "steer",
@@ -296,3 +298,10 @@ def test_a_plugin_is_no_detour_to_what_only_an_admin_may_load() -> None:
     changes = {"agents": msgspec.Raw(msgspec.json.encode({"a": inner}))}
     assert "admin" in of(Configure(changes=changes), SAFE)
     assert "admin" in scopes(of_creation(inner, SAFE))
+
+
+def test_words_need_less_than_programs() -> None:
+    offers = [Offer(digest="p", name="hooks", hooks=(HOOK,)), Offer(digest="w", name="AGENTS.md by bob", by="bob")]
+    needed = {digest: scopes(of_control(Agree(digest=digest), SAFE, None, (), offers)) for digest in ("p", "w", "x")}
+    assert needed == {"p": {"approve", "admin"}, "w": {"approve"}, "x": {"approve"}}
+    assert looks_at_agent(Agree(digest="p"))

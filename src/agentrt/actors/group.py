@@ -215,6 +215,11 @@ class ConversationGroup:
         """Return the events for a model that the agent goes on with, if it is of another family."""
         return await told_anew(self.log, llm, self._parts.retold)
 
+    async def told_again(self) -> tuple[Event, ...]:
+        """Return the events that tell the agent anew what files say to it now."""
+        state = self.feed.state
+        return await self._parts.retold(state, state.spec.llm, self.log.keep)
+
     async def interrupt(self, reason: str, wait: float, by: str | None = None) -> None:
         """Log the intent, cut what runs, and wait at most `wait` seconds for its end. Raise `LogFailed`."""
         await self.log.interrupt(reason, by)

@@ -191,6 +191,8 @@ def show(told: ContextResolved, offers: Sequence[Offer], plugins: Sequence[Plugi
 def _brings(offer: Offer) -> str:
     if offer.hooks or offer.servers or offer.commands:
         return "brings programs that do not run yet"
+    if offer.by:
+        return f"was written by {clean(offer.by)} through the server and does not instruct the agent yet"
     if offer.condenser is not None:
         return "would have a model of its own read what its agent does"
     return "would have calls run without asking you"

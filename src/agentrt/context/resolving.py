@@ -101,9 +101,14 @@ def resolved(
         tools += [Tool(name) for name in _about_the_past(agent, context) if tool(name) is not None]
     sources = (
         *gathered.plugins,
-        *(_of_document("instructions", document) for document in gathered.documents),
-        *(_of_skill(skill, tool, skill in always, servers) for skill in gathered.skills),
-        *(_of_agent(file, made[file.name][1]) for file in gathered.agents),
+        *_with_writers(
+            (
+                *(_of_document("instructions", document) for document in gathered.documents),
+                *(_of_skill(skill, tool, skill in always, servers) for skill in gathered.skills),
+                *(_of_agent(file, made[file.name][1]) for file in gathered.agents),
+            ),
+            gathered.writers,
+        ),
         *(_of_document("memory", document) for document in gathered.memory),
         *(source for offer in offers for source in _of_offer(offer)),
     )
@@ -296,8 +301,15 @@ def _of_agent(file: AgentFile, missing: tuple[str, ...]) -> ContextSource:
     )
 
 
+def _with_writers(sources: Iterable[ContextSource], writers: Mapping[str, str]) -> Iterator[ContextSource]:
+    """Yield the sources, each with the owner who wrote its file."""
+    return (replace(one, by=writers[one.path]) if one.path in writers else one for one in sources)
+
+
 def _of_offer(offer: Offer) -> Iterator[ContextSource]:
     when = "always" if offer.agreed else "once a person has agreed"
+    if offer.by and not offer.agreed:
+        yield ContextSource(kind="instructions", name=offer.name, path=offer.path, by=offer.by, when=when)
     if offer.hooks:
         yield ContextSource(kind="hooks", name=offer.name, path=offer.path, when=when)
     if offer.servers:

@@ -21,7 +21,8 @@ from ..specs.raw import raw
 
 
 async def agree(runtime: Runtime, group: ConversationGroup, control: Agree, by: str | None) -> Cursor:
-    """Run the programs that a person has agreed to: in this conversation and, once that is logged, in others.
+    """Run the programs that a person has agreed to: in this conversation and, once that is logged, in others. Tell the
+    agent what the file of another owner says.
 
     Raises `ConfigurationError` if nothing with that digest waits for consent, or if the consent cannot be saved.
     """
@@ -30,7 +31,10 @@ async def agree(runtime: Runtime, group: ConversationGroup, control: Agree, by: 
     cursor = await group.log.append(*asked(state, control, by))
     assert state.created is not None
     group.connect()
-    await remember(runtime.store.shelf, offers[control.digest], state.created.conversation_id)
+    offer = offers[control.digest]
+    await remember(runtime.store.shelf, offer, state.created.conversation_id)
+    if offer.by and state.prompt is not None:
+        cursor = await group.log.append(*await group.told_again())
     return cursor
 
 

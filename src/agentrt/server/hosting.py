@@ -308,9 +308,10 @@ class Hosting:
             raise stopping()
         conversation = await self.get(conversation_id, principal)
         looks = looks_at_agent(control)
-        agent = (await self.whole(conversation)).agent if looks else None
+        state = await self.whole(conversation) if looks else None
+        agent, offers = (state.agent, state.unagreed) if state is not None else (None, ())
         profiles = await self.profiles(principal) if looks else ()
-        check(principal, of_control(control, agent, self.saved.agent, profiles))
+        check(principal, of_control(control, agent, self.saved.agent, profiles, offers))
         if isinstance(control, Fork):
             return Forked((await self.fork(conversation_id, principal, control)).id)
         return await conversation.do(control, principal.owner)

@@ -55,6 +55,7 @@ from ..specs import (
     SecurityRisk,
     replaced,
 )
+from ..specs.context import Offer
 from ..specs.llm import members
 from ..specs.policies import asks
 from ..state import State
@@ -76,8 +77,10 @@ _APPROVING = (
     Grant,
 )
 
-_ADMINISTERING = (Agree, LoadPlugin)
-"""Controls for admins: they let programs run in all conversations that find them, or read a plugin from anywhere."""
+_ADMINISTERING = (LoadPlugin,)
+"""Controls for admins: they read a plugin from anywhere."""
+
+_RUNS_FOR_ALL = "its programs run in all conversations that find them"
 
 BASELINE = Agent(llm=LLM(model=""), confirmation=ConfirmRisky())
 """The agent to compare with if the server has none of its own: a person is asked about actions rated as risky."""
@@ -148,13 +151,17 @@ def of_creation(agent: Agent, default: Agent | None, saved: Iterable[AnyLLM] = (
 
 def looks_at_agent(control: AnyControl) -> bool:
     """Return whether the demands of a control depend on the agent of its conversation."""
-    return isinstance(control, SwitchLLM | AskAgent | GenerateTitle | SetGoal | Configure)
+    return isinstance(control, SwitchLLM | AskAgent | GenerateTitle | SetGoal | Configure | Agree)
 
 
 def of_control(
-    control: AnyControl, agent: Agent | None, default: Agent | None, saved: Iterable[AnyLLM] = ()
+    control: AnyControl,
+    agent: Agent | None,
+    default: Agent | None,
+    saved: Iterable[AnyLLM] = (),
+    offers: Iterable[Offer] = (),
 ) -> Iterator[Demand]:
-    """Yield the demands of a control. The conversation's `agent` and the `saved` profiles matter only if
+    """Yield the demands of a control. The conversation's `agent` and `offers` and the `saved` profiles matter only if
     `looks_at_agent`.
 
     Raises `msgspec.ValidationError` for invalid changes.
@@ -166,6 +173,9 @@ def of_control(
             yield from _of_llm(llm, known)
         case AskAgent(llm=llm) | GenerateTitle(llm=llm) | SetGoal(judge=llm) if llm is not None:
             yield from _of_llm(llm, known)
+        case Agree(digest=digest):
+            if any(offer.digest == digest and not offer.by for offer in offers):
+                yield Demand(Scope.ADMIN, _RUNS_FOR_ALL)
         case Configure(changes=changes) if agent is not None:
             made = replaced(agent, changes)
             for llm in llms_of(made):

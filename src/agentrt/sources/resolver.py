@@ -23,6 +23,7 @@ from .gathering import gather
 from .hook_files import meant
 from .memory import memories_of
 from .offers import offering
+from .writings import parted
 
 PLUGINS = "plugins"
 
@@ -64,12 +65,17 @@ class Resolver:
         def resolved_at_once() -> Gathered | Resolved:
             found = gathered()
             found = replace(found, problems=(*problems, *found.problems), memory=memory or found.memory)
+            if owner is not None:
+                return found
             found = offering(found, workspace.path, tools)
             return found if found.offers else self._told(agent, context, found, (), tools)
 
         found = await anyio.to_thread.run_sync(resolved_at_once)
         if isinstance(found, Resolved):
             return found
+        if owner is not None:
+            found = await parted(found, self._shelf, owner, workspace.path)
+            found = await anyio.to_thread.run_sync(offering, found, workspace.path, tools)
         agreed = await agreed_to(self._shelf, found.offers)
         return await anyio.to_thread.run_sync(self._told, agent, context, found, agreed, tools)
 

@@ -119,10 +119,14 @@ class ContextSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """When it is shown: "always", "listed", or what activates it."""
     missing: tuple[str, ...] = ()
     """Names in it of tools, models and MCP servers that are not available."""
+    by: str = ""
+    """The owner who last wrote the file through the server; "" if nobody did."""
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Programs of a project or a plugin; none runs before a person has agreed to it."""
+    """Programs of a project or a plugin, or a file that another owner wrote through the server; none has an effect
+    before a person has agreed to it.
+    """
 
     digest: str
     """SHA-256 of everything that would run, in hexadecimal. A change needs new consent."""
@@ -139,6 +143,10 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The tools that the skill approves in advance."""
     rules: tuple[PermissionRule, ...] = ()
     """The permissions in a project's settings."""
+    by: str = ""
+    """The owner who wrote the instructions, the skill or the agent in the file `path`, to which the conversation's own
+    owner may agree; "" for all else.
+    """
     agent: str = ""
     """The agent, of a file, that the `hooks` and the `condenser` are for; "": the conversation's own."""
     condenser: AnyCondenser | None = None
@@ -169,4 +177,6 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
     offers: tuple[Offer, ...] = ()
     """The programs of plugins."""
     plugins: tuple[ContextSource, ...] = ()
+    writers: dict[str, str] = msgspec.field(default_factory=dict)
+    """The owners who wrote files through the server, by path."""
     problems: tuple[ContextProblem, ...] = ()

@@ -82,7 +82,7 @@ POST    /conversations/{id}/remove_rule             approve
 POST    /conversations/{id}/configure               approve
 POST    /conversations/{id}/confirmation_policy     approve
 POST    /conversations/{id}/security_analyzer       approve
-POST    /conversations/{id}/agree                   admin
+POST    /conversations/{id}/agree                   approve
 POST    /conversations/{id}/load_plugin             admin
 POST    /conversations/{id}/grant                   approve
 GET     /metrics                                    admin
@@ -121,7 +121,7 @@ BODIES: dict[str, Any] = {
     "load_plugin": {"source": "nowhere"},
     "rewind": {"to": 2},
 }
-ADMINS = ("/agree", "/load_plugin")
+ADMINS = ("/load_plugin",)
 """The controls that need an admin's key, on whatever conversation."""
 QUERIES = {
     "checkpoints/changes": "?since=1&until=1",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import PurePosixPath
 from typing import Any
 
+import anyio
 import anyio.to_thread
 from starlette.responses import Response
 
 from ...conversation import Conversation
 from ...errors import WorkspaceError
+from ...sources.writings import may_instruct, note_writer, writer_of
 from ...workspaces import FileEntry, FileList
 from ...workspaces.beneath import Beneath
 from ...workspaces.local import LocalFiles
@@ -54,9 +57,24 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
     root = await workspace(call, await call.conversation())
     leads_to = await anyio.to_thread.run_sync(Beneath(root).leads_to, path)
     check(call.principal, of_file(leads_to))
-    files = LocalFiles(root)
-    entry, replaced = await files.store(path, request.stream(), most)
+    real = os.path.join(await anyio.to_thread.run_sync(os.path.realpath, root), leads_to)
+    entry, replaced = await _written(call, LocalFiles(root), path, real, most)
     return Answered(entry, 200 if replaced else 201)
+
+
+async def _written(call: Call[Any, Any], files: LocalFiles, path: str, real: str, most: int) -> tuple[FileEntry, bool]:
+    """Write a file from the body, and note who wrote it, if it may instruct agents, before anyone can read it."""
+    by, shelf = call.principal.owner, call.services.runtime.store.shelf
+    if by is None or not may_instruct(real):
+        return await files.store(path, call.request.stream(), most)
+    before = await writer_of(shelf, real)
+    await note_writer(shelf, real, by)
+    try:
+        return await files.store(path, call.request.stream(), most)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await note_writer(shelf, real, before)
+        raise
 
 
 async def archive_files(call: Call[None, PathQuery]) -> Response:

@@ -1158,6 +1158,7 @@ export interface components {
             context?: components["schemas"]["AgentContext"] | null;
             critic?: components["schemas"]["Critic"] | null;
             description?: string;
+            embeddings?: components["schemas"]["LLM"] | null;
             filter_tools_regex?: string | null;
             flow?: components["schemas"]["InformationFlow"] | null;
             hooks?: components["schemas"]["Hook"][];
@@ -1233,6 +1234,7 @@ export interface components {
             context?: components["schemas"]["AgentContextInput"] | null;
             critic?: components["schemas"]["Critic"] | null;
             description?: string;
+            embeddings?: (components["schemas"]["LLM"] | null) | string;
             filter_tools_regex?: string | null;
             flow?: components["schemas"]["InformationFlow"] | null;
             hooks?: components["schemas"]["Hook"][];
@@ -1295,8 +1297,10 @@ export interface components {
             type: "bearer";
         };
         BlobReference: {
+            lines?: number;
             media_type?: string;
             name?: string;
+            path?: string;
             sha256: string;
             size: number;
             /** @constant */
@@ -1607,9 +1611,10 @@ export interface components {
             type: "ContextResolved";
         };
         ContextSource: {
+            by?: string;
             digest?: string;
             /** @enum {unknown} */
-            kind: "agent" | "commands" | "hooks" | "instructions" | "memory" | "plugin" | "servers" | "skill";
+            kind: "agent" | "commands" | "condenser" | "hooks" | "instructions" | "memory" | "plugin" | "servers" | "skill";
             missing?: string[];
             name: string;
             /** @enum {unknown} */
@@ -2521,8 +2526,11 @@ export interface components {
             type: "ObservationMaskingCondenser";
         };
         Offer: {
+            agent?: string;
             agreed?: boolean;
+            by?: string;
             commands?: string[];
+            condenser?: (components["schemas"]["LLMSummarizingCondenser"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"] | components["schemas"]["PipelineCondenser"]) | null;
             digest: string;
             hooks?: components["schemas"]["Hook"][];
             name: string;

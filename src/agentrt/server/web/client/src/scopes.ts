@@ -2,7 +2,7 @@
 
 export const SCOPES = {
   action_result: "steer",
-  agree: "admin",
+  agree: "approve",
   archive_files: "observe",
   ask_agent: "steer",
   change_conversation: "steer",

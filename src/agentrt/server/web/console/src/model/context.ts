@@ -77,6 +77,7 @@ const KINDS: Record<Source["kind"], string> = {
   hooks: "Hooks",
   servers: "MCP servers",
   commands: "Commands",
+  condenser: "Condensers with a model of their own",
 };
 
 /** The sources of each kind, in the order in which a person looks for them. */
@@ -107,5 +108,5 @@ export function bounds(usage: Usage): string {
 
 /** When a source is shown, and how much it takes. */
 export function factsOf(source: Source): string {
-  return [source.tokens ? count(source.tokens, "token") : "", source.when ?? "", source.origin ?? "project"].filter((fact) => fact !== "").join(" · ");
+  return [source.tokens ? count(source.tokens, "token") : "", source.when ?? "", source.origin ?? "project", source.by ? `written by ${source.by}` : ""].filter((fact) => fact !== "").join(" · ");
 }

@@ -125,7 +125,7 @@ function Unagreed({ offer }: { offer: Offer }) {
   const agree: Control = { type: "agree", digest: offer.digest };
   return (
     <section class="context-offer" aria-label="Programs waiting for approval">
-      <h3>{clean(offer.name)}: these programs need approval to run</h3>
+      <h3>{clean(offer.name)}: {offer.by ? "this does not instruct the agent until you agree" : "these programs need approval to run"}</h3>
       <ul>
         {(offer.hooks ?? []).map((hook) => (
           <li key={`${hook.event} ${hook.command ?? hook.prompt ?? hook.agent ?? ""}`}>
@@ -144,6 +144,18 @@ function Unagreed({ offer }: { offer: Offer }) {
             ))}
           </li>
         ))}
+        {offer.by ? (
+          <li>
+            {clean(offer.by)} wrote it through this server
+            <span class="file-path">{clean(offer.path ?? "")}</span>
+          </li>
+        ) : null}
+        {offer.condenser ? (
+          <li>
+            A condenser that sends the agent’s conversations to a model
+            <span class="file-path">{clean(JSON.stringify(offer.condenser))}</span>
+          </li>
+        ) : null}
         {(offer.commands ?? []).map((command) => (
           <li key={command}>
             Command
@@ -163,12 +175,12 @@ function Unagreed({ offer }: { offer: Offer }) {
           </li>
         ))}
       </ul>
-      {may("agree") ? (
+      {may(offer.by ? "agree" : { scope: "admin" }) ? (
         <button type="button" onClick={() => void control(agree)}>
-          Allow these programs
+          {offer.by ? "Agree" : "Allow these programs"}
         </button>
       ) : (
-        <p class="hint">Only an admin key can allow these programs.</p>
+        <p class="hint">{offer.by ? "Only a key that approves can agree." : "Only an admin key can allow these programs."}</p>
       )}
     </section>
   );
