@@ -11,16 +11,21 @@ import pytest
 from agentrt import (
     LLM,
     Agent,
+    AlwaysConfirm,
     Conversation,
     Hook,
     HookEvent,
     Limits,
     PermissionRule,
+    Runtime,
     StuckDetection,
     Tool,
 )
+from agentrt.context.replies import ModelReply
 from agentrt.errors import ConfigurationError
-from agentrt.testing import ScriptedLLM, finish
+from agentrt.protocols import ModelRequest
+from agentrt.specs.content import plain
+from agentrt.testing import ScriptedLLM, finish, say
 
 pytestmark = pytest.mark.simulated
 
@@ -94,3 +99,38 @@ def test_a_limit_is_a_number_from_nothing_on(wrong: str) -> None:
         Limits(tool_concurrency=0)
     with pytest.raises(ValueError, match="monologue must be a count"):
         StuckDetection(monologue=-1)
+
+
+async def test_the_controls_of_the_reference_do_what_their_names_say(tmp_path: Path) -> None:
+    """The methods that have the names of the OpenHands SDK."""
+
+    def script(request: ModelRequest) -> ModelReply:
+        words = plain(request.messages[-1].content)
+        if "question besides the task" in words:
+            return say("Half way.")
+        return say("A title") if not request.tools else say(f"said by {request.one.model}")
+
+    plugin = tmp_path / "plugin/skills/tidy/SKILL.md"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text("---\nname: tidy\ndescription: Tidies.\n---\nTidy up.\n")
+    client = ScriptedLLM(script)
+    async with Runtime("memory://", client=client) as runtime:
+        async with Conversation(Agent(llm=LLM("one"), tools=()), tmp_path, runtime=runtime) as conversation:
+            assert await conversation.prompt("Go") == "said by one"
+            await conversation.update_secrets({"TOKEN": "a-secret-value"})
+            assert await conversation.ask_agent("How far are you?") == "Half way."
+            assert await conversation.generate_title() == "A title"
+            await conversation.load_plugin(str(tmp_path / "plugin"))
+            await conversation.set_confirmation_policy(AlwaysConfirm())
+            await conversation.set_security_analyzer("rules")
+            await conversation.switch_llm(LLM("other"))
+            assert await conversation.prompt("a-secret-value") == "said by other"
+            await conversation.condense()
+            state = conversation.state
+            assert (state.spec.confirmation, state.spec.analyzers) == (AlwaysConfirm(), ("rules",))
+            assert state.context is not None
+            assert "tidy" in [skill.name for skill in state.context.skills]
+            assert "a-secret-value" not in plain(client.requests[-1].messages[-1].content)
+            async with await conversation.fork() as fork:
+                assert await fork.prompt("Go on") == "said by other"
+                assert fork.id != conversation.id

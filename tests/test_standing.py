@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeGuard
 
 import pytest
@@ -171,8 +172,9 @@ async def test_what_is_in_force_is_in_the_view_or_named_as_left_out(moves: list[
     condenser = LLMSummarizingCondenser(max_size=14, minimum_progress=0.0)
     worker = an_agent("task_tracker", window=6000, condenser=condenser, context=AgentContext(skills=SKILLS))
     async with AsyncExitStack() as stack:
+        place = stack.enter_context(TemporaryDirectory())
         runtime = await stack.enter_async_context(Runtime("memory://", client=model))
-        conversation = await stack.enter_async_context(Conversation(worker, "/", runtime=runtime))
+        conversation = await stack.enter_async_context(Conversation(worker, place, runtime=runtime))
 
         async def turn(message: str, *made: Turn) -> None:
             steps[:] = [say("So far."), *reversed(made)]

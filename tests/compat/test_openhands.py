@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from agentrt.compat import openhands
 from agentrt.context.replies import ModelReply
+from agentrt.errors import ConfigurationError
 from agentrt.testing import ScriptedProvider, call, finish, say
 
 pytestmark = pytest.mark.real
@@ -326,3 +328,120 @@ conversation.run()
 
 def test_the_face_has_all_that_it_names() -> None:
     assert [name for name in openhands.__all__ if not hasattr(openhands, name)] == []
+
+
+@pytest.mark.pure
+def test_constructors_take_the_arguments_of_the_page() -> None:
+    given: dict[str, Any] = {"base_url": "http://127.0.0.1:1", "temperature": 0.5, "top_p": 0.9, "top_k": 5}
+    more: dict[str, Any] = {"max_output_tokens": 100, "num_retries": 2, "timeout": 30.0, "seed": 1}
+    llm = openhands.LLM("openai/x", usage_id="main", **given, **more)
+    assert llm.usage_id == "main"
+    assert {name: getattr(llm.native, name) for name in (*given, *more)} == {**given, **more}
+    old = openhands.LLM(
+        "openai/x",
+        service_id="s",
+        extended_thinking_budget=5,
+        disable_vision=True,
+        drop_params=True,
+        modify_params=True,
+    )
+    assert (old.usage_id, old.native.thinking_budget, old.native.vision) == ("s", 5, False)
+    skill = openhands.Skill(
+        name="a", content="A.", trigger=openhands.KeywordTrigger(keywords=["b"]), source="/s", description="d"
+    )
+    context = openhands.AgentContext(
+        skills=[skill],
+        system_message_suffix="before",
+        user_message_suffix="after",
+        load_user_skills=True,
+        secrets={"TOKEN": "t"},
+        current_datetime=None,
+    )
+    native = context.native
+    assert (native.system_message_suffix, native.user_message_suffix) == ("before", "after")
+    assert (native.load_user_skills, native.current_datetime, context.secrets) == (True, False, {"TOKEN": "t"})
+    (made,) = native.skills
+    assert (made.name, made.body, made.triggers, made.path, made.description) == ("a", "A.", ("b",), "/s", "d")
+    agent = openhands.Agent(
+        llm=llm,
+        tools=[openhands.Tool(name="terminal", params={})],
+        agent_context=context,
+        mcp_config={"mcpServers": {"x": {"command": "y"}}},
+        filter_tools_regex="z.*",
+        condenser=openhands.LLMSummarizingCondenser(llm=old, max_size=50),
+        system_prompt="Be brief.",
+        tool_concurrency_limit=3,
+        include_default_tools=["FinishTool"],
+    )
+    assert agent.models == (llm, old)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: openhands.Agent(llm=openhands.LLM("openai/x"), tols=[]), "no argument 'tols': did you mean 'tools'"),  # type: ignore[call-arg]
+        (lambda: openhands.AgentContext(skils=[]), "no argument 'skils': did you mean 'skills'"),  # type: ignore[call-arg]
+        (lambda: openhands.Skill(name="a", contents=""), "no argument 'contents': did you mean 'content'"),  # type: ignore[call-arg]
+        (lambda: openhands.Tool(nam="x"), "no argument 'nam': did you mean 'name'"),  # type: ignore[call-arg]
+        (lambda: openhands.LLM("openai/x", temprature=1), "no argument 'temprature': did you mean 'temperature'"),
+        (lambda: openhands.Conversation(workspc="x"), "no argument 'workspc': did you mean 'workspace'"),  # type: ignore[call-arg]
+        (lambda: openhands.Agent(), "needs 'llm'"),  # type: ignore[call-arg]
+    ],
+)
+def test_an_argument_that_there_is_not_is_one_clear_error(make: Callable[[], object], says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        make()
+
+
+CONTROLS = """
+import os, threading, time
+from agentrt.compat.openhands import *
+
+llm = LLM(os.environ["LLM_MODEL"], api_key=os.environ["LLM_API_KEY"], base_url=os.environ["LLM_BASE_URL"])
+agent = Agent(llm=llm, tools=[Tool(name="terminal")])
+conversation = Conversation(agent=agent, workspace=".", visualizer=None, secrets={"FIRST": "value-one"})
+conversation.set_confirmation_policy(AlwaysConfirm())
+conversation.set_security_analyzer(LLMSecurityAnalyzer())
+conversation.update_secrets({"SECOND": "value-two"})
+conversation.send_message("Go")
+conversation.run()
+print(conversation.state.execution_status.value)
+conversation.reject_pending_actions("not now")
+print("rejected", len(conversation.state.get_unmatched_actions(conversation.state.events)))
+conversation.set_confirmation_policy(NeverConfirm())
+conversation.run()
+print(conversation.ask_agent("How far are you?"))
+print(conversation.generate_title())
+conversation.condense()
+conversation.send_message("Rest")
+resting = threading.Thread(target=conversation.run)
+resting.start()
+while resting.is_alive() and not os.path.exists("began"):
+    time.sleep(0.01)
+conversation.interrupt()
+resting.join()
+conversation.pause()
+print(conversation.state.execution_status.value)
+conversation.close()
+"""
+
+
+async def test_the_controls_of_the_page_block(directory: Path) -> None:
+    def script(body: dict[str, Any]) -> ModelReply:
+        words = str(body["messages"][-1]["content"])
+        if "question besides the task" in words:
+            return say("Half way.")
+        if not body.get("tools"):
+            return say("A title")
+        if "Rest" in words:
+            return call("terminal", command="touch began; sleep 60")
+        if "rejected" in words:
+            return call("terminal", command="echo $SECOND > made")
+        return finish("Made.") if "exit code 0" in words else call("terminal", command="touch refused")
+
+    printed, provider = await ran_code(CONTROLS, directory, script)
+    assert sorted(path.name for path in directory.iterdir()) == ["began", "made"]
+    assert (directory / "made").read_text() == "value-two\n"
+    assert printed.split("\n")[:5] == ["waiting_for_confirmation", "rejected 0", "Half way.", "A title", "paused"]
+    assert any("not now" in str(request["messages"]) for request in provider.requests)

@@ -13,6 +13,7 @@ from ... import specs
 from ...specs import Limits, StuckDetection
 from ...tools.built_in import DELEGATING
 from ...usage import Spending, total
+from ._checking import Checked, CheckedStruct
 from ._tools import FileEditorTool, TaskTrackerTool, TerminalTool, native_tools
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Metrics(msgspec.Struct, frozen=True):
         return cls(spending.cost, TokenUsage(*msgspec.structs.astuple(spending.usage)))
 
 
-class LLM:
+class LLM(metaclass=Checked):
     """A model. A key is a str or a `SecretStr`; the log has a name that stands for it."""
 
     def __init__(self, model: str, *, api_key: Any = None, base_url: str | None = None, **settings: Any) -> None:
@@ -103,26 +104,26 @@ class LLM:
         return LLM(**{**self._given, **(update or {})})
 
 
-class Tool(msgspec.Struct, frozen=True):
+class Tool(msgspec.Struct, frozen=True, metaclass=CheckedStruct):
     """A tool of an agent, by name."""
 
     name: str
     params: dict[str, Any] = {}
 
 
-class KeywordTrigger(msgspec.Struct, frozen=True, kw_only=True):
+class KeywordTrigger(msgspec.Struct, frozen=True, kw_only=True, metaclass=CheckedStruct):
     """Words in a user's message that activate a skill."""
 
     keywords: list[str]
 
 
-class TaskTrigger(msgspec.Struct, frozen=True, kw_only=True):
+class TaskTrigger(msgspec.Struct, frozen=True, kw_only=True, metaclass=CheckedStruct):
     """Names of a task, each with "/" before it."""
 
     triggers: list[str]
 
 
-class Skill(msgspec.Struct, frozen=True, kw_only=True):
+class Skill(msgspec.Struct, frozen=True, kw_only=True, metaclass=CheckedStruct):
     """Instructions: always in the prompt, or with a `trigger` when a message activates them."""
 
     name: str
@@ -143,7 +144,7 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class AgentContext:
+class AgentContext(metaclass=Checked):
     """Instructions besides the task. Public skills are not loaded: a program names what is fetched for it."""
 
     def __init__(
@@ -174,7 +175,7 @@ class AgentContext:
         )
 
 
-class LLMSummarizingCondenser:
+class LLMSummarizingCondenser(metaclass=Checked):
     """Replaces the oldest part of the view with a summary."""
 
     def __init__(self, *, llm: LLM | None = None, **settings: Any) -> None:
@@ -182,7 +183,7 @@ class LLMSummarizingCondenser:
         self.native = specs.LLMSummarizingCondenser(llm=None if llm is None else llm.native, **settings)
 
 
-class Agent:
+class Agent(metaclass=Checked):
     """A model, its tools and its instructions; `think` and `finish` are always among the tools."""
 
     def __init__(

@@ -22,6 +22,7 @@ from ...state import State
 from ...tools.functions import tools_in
 from ...usage import Spending, total
 from ._agents import LLM, Agent, Metrics
+from ._checking import Checked
 from ._content import Message, native_content
 from ._events import (
     ActionEvent,
@@ -139,7 +140,7 @@ class ConversationState:
         return unmatched_actions(events)
 
 
-class Conversation:
+class Conversation(metaclass=Checked):
     """A conversation with an agent. `send_message` and `run` block; callbacks are called in the thread that called
     them. Ctrl-C during a run interrupts the agent.
 
