@@ -55,6 +55,7 @@ def test_a_rule_is_written_with_or_without_its_tool(written: str, rule: Permissi
         ("terminal:", "'terminal:' has no pattern"),
         ("!!", "'!!' has no pattern"),
         ("terminal:;;*", "'terminal:;;*' has no pattern"),
+        (":x", "':x' names no tool before the colon: write one such as 'terminal:x'"),
         ("web_serch", "did you mean 'web_search'? For a command write 'terminal:web_serch'"),
     ],
 )

@@ -247,7 +247,7 @@ async def test_a_persons_interrupt_stops_the_container_work_of_a_conversation(
     events = read_conversation(tmp_path / "store" / "conversations" / "c")
     assert sum(isinstance(event, InterruptEvent) for event in events) == 5
     cut = [event for event in events if isinstance(event, AgentErrorEvent)]
-    assert [("[ended with SIGINT" in repr(event)) for event in cut] == [True] * 5
+    assert [("[interrupted with SIGINT" in repr(event)) for event in cut] == [True] * 5
     assert IMAGE in repr(events[0]), "the log says where commands ran"
 
 

@@ -38,6 +38,8 @@ def rule_from(verdict: Verdict, written: str, own: Sequence[ToolType] = (), *, s
     names = [*BUILT_IN, *(kind.name for kind in own)]
     if written in names:
         return rule_for(verdict, written)
+    if re.match(r":\S", written):
+        raise ValueError(f"{written!r} names no tool before the colon: write one such as '{SHELL}{written}'")
     tool, colon, pattern = written.partition(":")
     if not colon or not _TOOL.fullmatch(tool):
         pattern, tool = written, SHELL

@@ -515,7 +515,7 @@ async def test_cancelling_ends_the_command_and_keeps_the_shell(
     command = "sh -c 'echo pid $$; exec sleep 300' | cat"
     match = await cancelled_when(terminal, context, command, r"pid (\d+)")
     assert not lives(int(match[1]))
-    assert "[ended with SIGINT" in context.shown
+    assert "[interrupted with SIGINT" in context.shown
     assert shown(await run("pwd; echo $kept")) == "/\n1"
 
 
@@ -548,7 +548,7 @@ async def test_cancelling_kills_what_ignores_every_other_signal(
     command = "bash -c 'trap \"\" INT TERM HUP; echo pid $$; while :; do sleep 0.01; done'"
     match = await cancelled_when(terminal, context, command, r"pid (\d+)")
     assert not lives(int(match[1]))
-    assert "[ended with SIGINT, SIGTERM, SIGKILL]" in context.shown
+    assert "[interrupted with SIGINT, SIGTERM, SIGKILL]" in context.shown
     assert shown(await run("echo $kept")) == "1"
 
 

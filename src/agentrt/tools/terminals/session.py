@@ -143,7 +143,7 @@ class Session:
         if (shell := self._shell) is None:
             return
         signals = await shell.interrupt()
-        context.output(f"\n[ended with {', '.join(signals)}]")
+        context.output(f"\n[interrupted with {', '.join(signals)}]")
         if shell.running or not shell.alive:
             await self.end()
 
