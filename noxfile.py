@@ -42,6 +42,7 @@ def types(session: nox.Session) -> None:
         "pyright[nodejs]>=1.1.400,<2",
         "nox",
         "types-aiofiles",
+        "types-openpyxl",
         "types-psutil",
         "types-pycurl",
         "types-regex",

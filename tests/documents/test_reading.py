@@ -7,7 +7,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
+from openpyxl.worksheet.formula import ArrayFormula
 
 from agentrt.documents.document import Document, Unreadable, Wanted
 from agentrt.documents.reading import read
@@ -251,3 +253,34 @@ def test_texts_and_what_is_none() -> None:
         found(b"\x7fELF\0\0\0", "a.out")
     with pytest.raises(Unreadable, match="is empty"):
         found(b"", "a.pdf")
+
+
+@pytest.fixture
+def calculating() -> bytes:
+    """An xlsx whose formulas have no values; one of them is shared, one is an array's."""
+    made = openpyxl.Workbook()
+    sheet = made.active
+    assert sheet is not None
+    sheet.title = "Costs"
+    for row in (["Item", "Each", "All"], ["nails", 2, "=B2*10"], ["=A2", None, None], [None, 5]):
+        sheet.append(row)
+    sheet["C7"] = ArrayFormula("C7:C8", "=B2:B3*2")
+    made.create_sheet("Sum")["B3"] = "=Costs!C2"
+    made.create_sheet("Plain")["A1"] = "=1 is text"
+    made["Plain"]["A1"].data_type = "s"
+    file = BytesIO()
+    made.save(file)
+    return file.getvalue()
+
+
+def test_formulas_without_values_are_shown_as_formulas(calculating: bytes) -> None:
+    said = told(found(calculating, "a.xlsx"))
+    assert "nails | 2 | =B2*10" in said
+    assert "=A2" in said
+    assert "=B2:B3*2" in said
+    assert "=Costs!C2" in said
+    assert "=1 is text" in said
+    part = found(calculating, "a.xlsx", pages="Costs!2-2").parts[0]
+    assert "=B2*10" in part.text
+    assert "=A2" not in part.text
+    assert "=Costs!C2" in told(found(calculating, "a.xlsx", query="Costs!"))

@@ -10,6 +10,7 @@ from itertools import islice
 
 from .charsets import text_of
 from .document import DAMAGED, ENCRYPTED, Unreadable
+from .formulas import Formulas
 from .tables import Book, Row, Sheet
 
 _LOCKED = re.compile(rb"\x09\x08\x10\x00.{16}\x2f\x00", re.DOTALL)
@@ -20,7 +21,8 @@ _DELIMITERS = ",;\t|"
 
 
 def workbook(data: bytes) -> Book:
-    """Open an xlsx, xlsm, xlsb, xls or ods: values, not formulas, and no macros. Opening a sheet parses all of it.
+    """Open an xlsx, xlsm, xlsb, xls or ods: values, and no macros; of an xlsx or xlsm also the formulas that have no
+    values. Opening a sheet parses all of it.
 
     Raises `Unreadable`.
     """
@@ -33,7 +35,12 @@ def workbook(data: bytes) -> Book:
     except calamine.CalamineError as error:
         raise Unreadable(ENCRYPTED if _LOCKED.search(data) else DAMAGED) from error
 
+    formulas = Formulas(data)
+
     def sheet(index: int) -> Sheet:
+        return formulas.added(values(index))
+
+    def values(index: int) -> Sheet:
         try:
             opened = found.get_sheet_by_index(index)
         except calamine.CalamineError as error:
