@@ -408,7 +408,10 @@ conversation.send_message("Go")
 conversation.run()
 print(conversation.state.execution_status.value)
 conversation.reject_pending_actions("not now")
-print("rejected", len(conversation.state.get_unmatched_actions(conversation.state.events)))
+while len(conversation.state.get_unmatched_actions(conversation.state.events)) == 0:
+    time.sleep(0.01)
+conversation.run()
+print(os.path.exists("made"), conversation.state.execution_status.value)
 conversation.set_confirmation_policy(NeverConfirm())
 conversation.run()
 print(conversation.ask_agent("How far are you?"))
@@ -443,5 +446,5 @@ async def test_the_controls_of_the_page_block(directory: Path) -> None:
     printed, provider = await ran_code(CONTROLS, directory, script)
     assert sorted(path.name for path in directory.iterdir()) == ["began", "made"]
     assert (directory / "made").read_text() == "value-two\n"
-    assert printed.split("\n")[:5] == ["waiting_for_confirmation", "rejected 0", "Half way.", "A title", "paused"]
+    assert printed.split("\n")[:5] == ["waiting_for_confirmation", "False waiting_for_confirmation", "Half way.", "A title", "paused"]
     assert any("not now" in str(request["messages"]) for request in provider.requests)

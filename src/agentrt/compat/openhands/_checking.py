@@ -26,7 +26,8 @@ class Checked(_Checking, type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> None:
         super().__init__(name, bases, members)
-        cls.__signature__ = signature(cls.__init__)
+        if "__init__" in members:
+            cls.__signature__ = signature(members["__init__"])
 
 
 class CheckedStruct(_Checking, msgspec.StructMeta):

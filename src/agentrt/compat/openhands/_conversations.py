@@ -172,6 +172,8 @@ class Conversation(metaclass=Checked):
         """Held while callbacks are called, one after another; and whether a run delivers events to them."""
         self._calling = False
         """Whether a callback is running."""
+        self._waiting: list[str] = []
+        """The actions that waited for a person when the last run ended."""
         self._left: anyio.Event | None = None
         self.state = ConversationState(self)
         context = agent.agent_context
@@ -187,6 +189,7 @@ class Conversation(metaclass=Checked):
                 pass
             else:
                 self._told = self.native_state.seq
+                self._waiting = self._asked_for()
                 return
         self._native = native.Conversation(made, self.workspace.working_dir, **open_it)
         self._ended, _ = portal.start_task(self._live)
@@ -237,12 +240,13 @@ class Conversation(metaclass=Checked):
         self._do(self._native.send_message, message if isinstance(message, str) else native_content(message.content))
 
     def run(self) -> None:
-        """Let the agent work until it has finished, pauses, or waits for a person. Actions that waited are approved.
+        """Let the agent work until it has finished, pauses, or waits for a person. Actions that waited when the last run
+        ended are approved, but none that the agent has asked for since then, such as after a rejection.
 
         Raises `ConversationRunError` if it ends with an error.
         """
-        if self._native.pending_confirmation:
-            self._do(self._native.confirm)
+        if approved := [one for one in self._waiting if one in self._asked_for()]:
+            self._do(self._native.confirm, *approved)
         send, receive = anyio.create_memory_object_stream[native_events.Event](_WAITING)
         portal = loop_portal()
         running = portal.start_task_soon(self._follow_run, send)
@@ -258,9 +262,14 @@ class Conversation(metaclass=Checked):
             portal.call(receive.aclose)
         running.result()
         self._tell()
+        self._waiting = self._asked_for()
         state = self.native_state
         if state.status is ExecutionStatus.ERROR:
             raise ConversationRunError(str(self.id), state.error.detail if state.error is not None else "")
+
+    def _asked_for(self) -> list[str]:
+        """Return the ids of the actions that wait for a person now."""
+        return [waiting.action.id for waiting in self._native.pending_confirmation]
 
     async def _follow_run(self, send: MemoryObjectSendStream[native_events.Event]) -> None:
         async with send:
