@@ -53,6 +53,7 @@ async def done(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 async def test_a_conversation_is_begun_waited_for_and_read(tmp_path: Path, mode: str) -> None:
     model = ScriptedLLM([call("terminal", command="echo one"), finish("It says one."), say("Again.")])
     async with client(tmp_path, model, mode) as at:
+        assert at.server_info is not None
         assert (at.server_info.name, at.server_info.version) == ("agentrt", version("agentrt"))
         names = [tool.name for tool in (await at.list_tools()).tools]
         assert names[:3] == ["start_conversation", "send_message", "wait"]

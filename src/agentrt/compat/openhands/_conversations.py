@@ -240,8 +240,8 @@ class Conversation(metaclass=Checked):
         self._do(self._native.send_message, message if isinstance(message, str) else native_content(message.content))
 
     def run(self) -> None:
-        """Let the agent work until it has finished, pauses, or waits for a person. Actions that waited when the last run
-        ended are approved, but none that the agent has asked for since then, such as after a rejection.
+        """Let the agent work until it has finished, pauses, or waits for a person. The actions that waited when the last
+        run ended are approved, but none that the agent has asked for since then, such as after a rejection.
 
         Raises `ConversationRunError` if it ends with an error.
         """
