@@ -412,6 +412,11 @@ class Runtime:
             found = self._resolver = self._resolver or made
         return found
 
+    @property
+    def home(self) -> Path | None:
+        """The user's home directory, whose files count as the user's own; None if they are not read."""
+        return self._home
+
     def _own(self) -> Own:
         return Own((*self.store.places, *KeyFile.paths(self._home)), tuple(sorted(self.ports)))
 

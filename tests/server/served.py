@@ -64,12 +64,13 @@ async def served(
     serve: Serve = serving,
     cipher: Cipher | None = None,
     disk: Disk | None = None,
+    home: Path | None = None,
 ) -> AsyncIterator[Client]:
     """A client of a server whose store and workspaces are in `directory`; its logs are written to `disk`."""
     settings = settings or ServerSettings(port=0, workspaces=(directory / "workspaces",))
     (directory / "workspaces").mkdir(exist_ok=True)
     store = FileStore(directory / "store", durability=durability, disk=disk or Disk())
-    runtime = Runtime(store, client=model, durability=durability, cipher=cipher)
+    runtime = Runtime(store, client=model, durability=durability, cipher=cipher, home=home)
     app = create_app(runtime, settings, authenticate)
     async with serve(app, settings) as url, aiohttp.ClientSession(cookies=token_of(app)) as session:
         yield Client(session, url, app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -29,7 +30,16 @@ from agentrt.controls import (
 )
 from agentrt.events import RuleAdded
 from agentrt.ledger import AddedRule, Ledger
-from agentrt.server.permissions import Demand, check, looks_at_agent, of_control, of_creation, of_fork, scope_of
+from agentrt.server.permissions import (
+    Demand,
+    check,
+    looks_at_agent,
+    of_control,
+    of_creation,
+    of_file,
+    of_fork,
+    scope_of,
+)
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.server.problems import Refusal
 from agentrt.specs import (
@@ -298,6 +308,23 @@ def test_a_plugin_is_no_detour_to_what_only_an_admin_may_load() -> None:
     changes = {"agents": msgspec.Raw(msgspec.json.encode({"a": inner}))}
     assert "admin" in of(Configure(changes=changes), SAFE)
     assert "admin" in scopes(of_creation(inner, SAFE))
+
+
+@pytest.mark.parametrize(
+    ("path", "home", "needed"),
+    [
+        ("src/a.py", None, set()),
+        ("src/.git/config", None, {"approve"}),
+        (".agents/AGENTS.md", None, set()),
+        (".agents/AGENTS.md", "/w", {"admin"}),
+        (".claude/skills/a/SKILL.md", "/w", {"approve", "admin"}),
+        (".agents/AGENTS.md", "/w/.agents", set()),
+        ("sub/.agents/AGENTS.md", "/w", set()),
+        ("me/.OpenHands/agents/a.md", "/w/me", {"admin"}),
+    ],
+)
+def test_a_file_that_counts_without_consent_needs_more(path: str, home: str | None, needed: set[str]) -> None:
+    assert scopes(of_file(path, f"/w/{path}", Path(home) if home else None)) == needed
 
 
 def test_words_need_less_than_programs() -> None:

@@ -115,4 +115,4 @@ def test_files_of_other_programs_are_read_alike_everywhere(read: Callable[[Any],
 
 def test_our_own_name_counts_more_than_that_of_another_program() -> None:
     given = {"x": {"url": "http://ours", "httpUrl": "http://theirs", "disabled": False, "enabled": False}}
-    assert servers(given) == {"x": MCPServer(url="http://ours", ignored=("httpUrl",))}
+    assert servers(given) == {"x": MCPServer(url="http://ours", disabled=True, ignored=("httpUrl",))}, "off counts"

@@ -22,6 +22,7 @@ from ..ids import new_id
 from ..listing import CRASHED, Filter, Mark, Row
 from ..runtime import Runtime
 from ..secrets import AnySecret
+from ..sources.writings import copy_writers
 from ..specs import Agent, AnyLLM
 from ..state import State, seq_of
 from .permissions import check, looks_at_agent, of_control, of_creation, of_fork
@@ -102,6 +103,8 @@ class Hosting:
         self._hosted: dict[str, _Hosted] = {}
         self._read: dict[str, _Read] = {}
         self._opening: dict[str, anyio.Lock] = {}
+        self.placing = anyio.Lock()
+        """Held while a file of a workspace becomes visible, and it is noted who wrote it."""
 
     async def __aenter__(self) -> Hosting:
         await keep_all_out(self.settings.workspaces)
@@ -346,9 +349,13 @@ class Hosting:
             if files:
                 given = files if isinstance(files, str) else None
                 files = str(await stack.enter_async_context(new_workspace(self.settings.workspaces, given, name)))
+                source = (await self.runtime.store.history(conversation_id).created()).workspace.path
+                await copy_writers(self.runtime.store.shelf, source, files)  # before anyone can read a copy
             fork = await conversation.fork(
                 wanted.place, id=name, title=wanted.title, tags=wanted.tags, agent=wanted.agent, files=files
             )
+            if isinstance(files, str):
+                await copy_writers(self.runtime.store.shelf, source, files)  # also of those that are gone from there
             await fork.__aenter__()
         self._hosted[fork.id] = _Hosted(fork)
         return fork

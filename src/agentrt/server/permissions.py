@@ -18,8 +18,10 @@ conversation that it begins is compared with the server's own agent, or with `BA
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -112,10 +114,18 @@ _RUNS = re.compile(
 """Files of a workspace that other programs run later: those of git, editors, environments, hooks and CI."""
 
 
-def of_file(path: str) -> Iterator[Demand]:
-    """Yield the additional demands for writing a file; `path` is its real path, relative to the workspace."""
+_OWN = re.compile(r"\.(?:agents|openhands|claude|config)(?:/|$)", re.IGNORECASE)
+"""The directories of a home whose files count as the user's own words and programs."""
+
+
+def of_file(path: str, real: str, home: Path | None) -> Iterator[Demand]:
+    """Yield the additional demands for writing a file; `path` is its real path, relative to the workspace, `real` the
+    absolute one, and `home` the home directory whose files count as the user's own.
+    """
     if _RUNS.search(path):
         yield Demand(Scope.APPROVE, f"{path} runs by itself later, without being asked about")
+    if home is not None and _OWN.match(os.path.relpath(real, os.path.realpath(home))):
+        yield Demand(Scope.ADMIN, f"{path} instructs all conversations of this server, and its programs run unasked")
 
 
 def scope_of(kind: type[Control]) -> Scope:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..digests import file_digest
@@ -34,19 +34,21 @@ def gather(
     plugins: Sequence[Fetched] = (),
     owner: str | None = None,
     store: Path | None = None,
+    hidden: Collection[str] = frozenset(),
 ) -> Gathered:
     """Return what files say to an agent that works in a workspace with a model of that family. Raises nothing.
 
     `home` is the user's home directory, None if it is not to be read; `plugins` were fetched. With an
-    `owner`, no memory is read from files. The `store` is taken for empty.
+    `owner`, no memory is read from files. The `store` is taken for empty, and the files `hidden`, by their paths
+    without links, for missing.
     """
     place = Path(workspace.path)
     root = repository_of(place)
     roots = tuple(dict.fromkeys((place, root))) if context.load_project_skills else ()
-    project, user = Reader(root, None if _is_one(store, place) else store), Reader()
+    project, user = Reader(root, None if _is_one(store, place) else store, hidden), Reader(hidden=hidden)
     readers, loaded = [project, user], list[Plugin]()
     for fetched in plugins:
-        readers.append(reader := Reader(fetched.directory))
+        readers.append(reader := Reader(fetched.directory, hidden=hidden))
         try:
             loaded.append(read_plugin(fetched, reader))
         except (ConfigurationError, OSError, ValueError) as error:
@@ -79,6 +81,7 @@ def gather(
         offers=tuple(plugin.offer for plugin in loaded if plugin.offer is not None),
         plugins=tuple(plugin.source for plugin in loaded),
         problems=tuple(problem for reader in readers for problem in reader.problems),
+        digests={path: digest for reader in readers for path, digest in reader.digests.items()},
     )
 
 

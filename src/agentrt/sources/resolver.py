@@ -23,7 +23,7 @@ from .gathering import gather
 from .hook_files import meant
 from .memory import memories_of
 from .offers import offering
-from .writings import parted
+from .writings import Withheld, withheld
 
 PLUGINS = "plugins"
 
@@ -36,6 +36,9 @@ Raises `ConfigurationError`.
 
 
 Problems: TypeAlias = list[ContextProblem]
+
+Read: TypeAlias = Callable[..., Gathered]
+"""Reads all files; an argument has the paths of those that are taken for missing. For a thread."""
 
 
 class Resolver:
@@ -62,22 +65,39 @@ class Resolver:
         if owner is not None and context.load_memory:
             memory = tuple([document async for document in memories_of(owner, context, workspace, self._shelf)])
 
+        def read(hidden: Collection[str] = frozenset()) -> Gathered:
+            found = gathered(hidden=hidden)
+            return replace(found, problems=(*problems, *found.problems), memory=memory or found.memory)
+
         def resolved_at_once() -> Gathered | Resolved:
-            found = gathered()
-            found = replace(found, problems=(*problems, *found.problems), memory=memory or found.memory)
-            if owner is not None:
-                return found
-            found = offering(found, workspace.path, tools)
+            found = offering(read(), workspace.path, tools)
             return found if found.offers else self._told(agent, context, found, (), tools)
 
-        found = await anyio.to_thread.run_sync(resolved_at_once)
-        if isinstance(found, Resolved):
-            return found
         if owner is not None:
-            found = await parted(found, self._shelf, owner, workspace.path)
-            found = await anyio.to_thread.run_sync(offering, found, workspace.path, tools)
+            parted = await self._for_owner(read, owner, workspace.path)
+            found = await anyio.to_thread.run_sync(offering, parted, workspace.path, tools)
+        elif isinstance(at_once := await anyio.to_thread.run_sync(resolved_at_once), Resolved):
+            return at_once
+        else:
+            found = at_once
         agreed = await agreed_to(self._shelf, found.offers)
         return await anyio.to_thread.run_sync(self._told, agent, context, found, agreed, tools)
+
+    async def _for_owner(self, read: Read, owner: str, workspace: str) -> Gathered:
+        """Return what is read for an owner. What another one wrote is an offer, and gives way to what it would hide."""
+        found, parted = await anyio.to_thread.run_sync(read), Withheld()
+        while True:
+            hidden, parted = parted.hidden, await withheld(found, self._shelf, owner, workspace, parted)
+            if parted.hidden == hidden:
+                break
+            found = await anyio.to_thread.run_sync(read, parted.hidden)
+        offers = {offer.digest: offer for offer in parted.offers}
+        return replace(
+            found,
+            writers=parted.writers,
+            offers=(*found.offers, *offers.values()),
+            problems=(*found.problems, *parted.problems),
+        )
 
     async def with_plugin(self, state: State, source: PluginSource, tools: Mapping[str, ToolDefinition]) -> Resolved:
         """Return what a conversation is told with one more plugin; what it was told before stays.
@@ -88,7 +108,11 @@ class Resolver:
         workspace = state.created.workspace
         plugins = await fetched_plugins(source, self._cache / PLUGINS, Path(workspace.path))
         alone = AgentContext(load_project_skills=False, load_memory=False)
-        found = await anyio.to_thread.run_sync(partial(gather, alone, workspace, None, "", plugins))
+        read, owner = partial(gather, alone, workspace, None, "", plugins), state.created.owner
+        if owner is None:
+            found = await anyio.to_thread.run_sync(read)
+        else:
+            found = await self._for_owner(lambda hidden=frozenset(): read(hidden=hidden), owner, workspace.path)
         found = await anyio.to_thread.run_sync(offering, found, workspace.path, tools)
         if not found.plugins:
             raise ConfigurationError(found.problems[-1].what if found.problems else f"{source.source} is not a plugin")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,8 +25,11 @@ class Reader:
     So is a link that leads out of the directory `within`, because a repository must not have other files shown.
     """
 
-    def __init__(self, within: Path | None = None, apart: Path | None = None) -> None:
-        """The directory `apart` is taken for empty."""
+    def __init__(
+        self, within: Path | None = None, apart: Path | None = None, hidden: Collection[str] = frozenset()
+    ) -> None:
+        """The directory `apart` is taken for empty, and files with the paths `hidden`, without links, for missing."""
+        self._hidden = hidden
         self.problems: list[ContextProblem] = []
         self.digests: dict[str, str] = {}
         """The SHA-256 of each file that was read, in hexadecimal."""
@@ -39,7 +42,7 @@ class Reader:
 
     def read(self, path: Path) -> str | None:
         """Return the text of a file; None if it is missing, no regular file, was read before, or is a problem."""
-        if self._leads_out(path):
+        if self._leads_out(path) or (self._hidden and os.path.realpath(path) in self._hidden):
             return None
         try:
             with open(path, "rb", opener=_opener) as file:

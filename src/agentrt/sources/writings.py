@@ -1,29 +1,23 @@
 """Who wrote files of a workspace through the server: a document each in the storage, where no agent writes.
 
 Instructions, skills and agents that one owner wrote there would instruct the conversations of the others. For those
-they they are offers until they are agreed to.
+they are offers until they are agreed to.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from hashlib import sha256
 from pathlib import PurePath
-from typing import TypeVar
 
 import anyio.to_thread
 import msgspec
-from msgspec.structs import replace
 
 from ..specs.agent_file import AgentFile
 from ..specs.context import ContextProblem, Document, Gathered, Offer
 from ..specs.skill import Skill
-from ..storing import Shelf
-from ..storing import replaced as put_back
+from ..storing import Shelf, replaced
 from .consents import agreed_to
-
-T = TypeVar("T", Document, Skill, AgentFile)
 
 KIND = "written"
 
@@ -48,50 +42,78 @@ async def writer_of(shelf: Shelf, path: str) -> str | None:
     return None if held is None else msgspec.json.decode(held[0], type=Writing).by
 
 
-async def note_writer(shelf: Shelf, path: str, by: str | None) -> None:
-    """Note who writes the file with an absolute path without links; None: nobody. Raises `ConfigurationError`."""
-    if by is None:
-        await shelf.delete(KIND, _name(path))
-    else:
-        data = msgspec.json.encode(Writing(by))
-        await put_back(shelf, KIND, _name(path), lambda held: data)
+async def note_writer(shelf: Shelf, path: str, by: str) -> None:
+    """Note who writes the file with an absolute path without links. Raises `ConfigurationError`."""
+    data = msgspec.json.encode(Writing(by))
+    await replaced(shelf, KIND, _name(path), lambda held: data)
 
 
-async def parted(found: Gathered, shelf: Shelf, owner: str, workspace: str) -> Gathered:
-    """Return what was gathered for an owner's conversation, with the files that others wrote as offers, unless the
-    owner has agreed to them, and without imports of which nobody knows who wrote them. Raises `ConfigurationError`.
+async def copy_writers(shelf: Shelf, source: str, target: str) -> None:
+    """Note for the files of a directory `target`, which are or will be copies of those in `source`, who wrote these.
+
+    Raises `ConfigurationError`.
     """
-    writers, digests = await _writers(shelf, found)
-    foreign = {path: _offer(path, by, digests[path], owner, workspace) for path, by in writers.items() if by != owner}
-    agreed = await agreed_to(shelf, foreign.values())
-    hidden = {path for path, offer in foreign.items() if offer.digest not in agreed}
-    documents = _without(found.documents, hidden)
-    unknown = [one for one in documents if one.origin == "project" and not may_instruct(one.path)]
-    problems = (ContextProblem(one.path, "is not imported on a server: name it *.md or *.txt") for one in unknown)
-    return replace(
-        found,
-        documents=tuple(one for one in documents if one not in unknown),
-        skills=_without(found.skills, hidden),
-        agents=_without(found.agents, hidden),
-        problems=(*found.problems, *problems),
-        writers=writers,
-        offers=(*found.offers, *foreign.values()),
-    )
-
-
-async def _writers(shelf: Shelf, found: Gathered) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the writers of the project's files in `found`, and the digests of these files, both by path."""
     if not (known := frozenset(await shelf.names(KIND))):
-        return {}, {}
+        return
+
+    def files() -> list[tuple[str, str]]:
+        above, below = os.path.realpath(source), os.path.realpath(target)
+        paths = {
+            os.path.relpath(os.path.join(root, name), top)
+            for top in (above, below)
+            for root, _, names in os.walk(top)
+            for name in names
+            if may_instruct(name)
+        }
+        pairs = ((os.path.join(above, path), os.path.join(below, path)) for path in paths)
+        return [(before, place) for before, place in pairs if _name(before) in known]
+
+    for before, place in await anyio.to_thread.run_sync(files):
+        if (by := await writer_of(shelf, before)) is not None:
+            await note_writer(shelf, place, by)
+
+
+class Withheld(msgspec.Struct, frozen=True):
+    """What an owner's conversation is not told of the files that were read for it, and what it is told of them."""
+
+    hidden: frozenset[str] = frozenset()
+    """Paths without links of files that do not count."""
+    offers: tuple[Offer, ...] = ()
+    """A file of another owner each, also those that were agreed to."""
+    writers: dict[str, str] = {}
+    """Who wrote files, by path."""
+    problems: tuple[ContextProblem, ...] = ()
+
+
+async def withheld(found: Gathered, shelf: Shelf, owner: str, workspace: str, before: Withheld) -> Withheld:
+    """Return what is withheld of what was gathered for an owner, besides what was withheld `before`: the files that
+    others wrote, unless the owner has agreed to them, and those of which nobody knows who wrote them.
+
+    Raises `ConfigurationError`.
+    """
+    real = await anyio.to_thread.run_sync(lambda: {path: os.path.realpath(path) for path in found.digests})
+    writers: dict[str, str] = {}
+    if known := frozenset(await shelf.names(KIND)):
+        noted = {path: await writer_of(shelf, place) for path, place in real.items() if _name(place) in known}
+        writers = {path: by for path, by in noted.items() if by is not None}
+    foreign = {
+        real[path]: _offer(path, by, found.digests[path], owner, workspace)
+        for path, by in writers.items()
+        if by != owner
+    }
+    agreed = await agreed_to(shelf, foreign.values())
     items: tuple[Document | Skill | AgentFile, ...] = (*found.documents, *found.skills, *found.agents)
-    digests = {one.path: one.digest for one in items if one.origin == "project" and one.path}
-    real = await anyio.to_thread.run_sync(lambda: {path: os.path.realpath(path) for path in digests})
-    noted = {path: await writer_of(shelf, place) for path, place in real.items() if _name(place) in known}
-    return {path: by for path, by in noted.items() if by is not None}, digests
-
-
-def _without(items: tuple[T, ...], hidden: Collection[str]) -> tuple[T, ...]:
-    return tuple(one for one in items if one.origin != "project" or one.path not in hidden)
+    shown = {one.path for one in items if one.origin != "user" and one.path in real}
+    unknown = {path for path in shown if not may_instruct(real[path])}
+    told = "is not read on a server, where others may write it: name the file itself *.md or *.txt"
+    return Withheld(
+        before.hidden
+        | {place for place, offer in foreign.items() if offer.digest not in agreed}
+        | {real[path] for path in unknown},
+        (*before.offers, *foreign.values()),
+        writers,
+        (*before.problems, *(ContextProblem(path, told) for path in sorted(unknown))),
+    )
 
 
 def _offer(path: str, by: str, digest: str, owner: str, workspace: str) -> Offer:

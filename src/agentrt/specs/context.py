@@ -177,6 +177,8 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
     offers: tuple[Offer, ...] = ()
     """The programs of plugins."""
     plugins: tuple[ContextSource, ...] = ()
+    digests: dict[str, str] = msgspec.field(default_factory=dict)
+    """The SHA-256 of each file that was read, by path."""
     writers: dict[str, str] = msgspec.field(default_factory=dict)
     """The owners who wrote files through the server, by path."""
     problems: tuple[ContextProblem, ...] = ()

@@ -38,7 +38,7 @@ def as_written(given: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any
         if (ours := _FIELDS.get(name)) is not None and ours not in made:
             made[ours] = value
         elif name == "enabled" and isinstance(value, bool):
-            made.setdefault("disabled", not value)
+            made["disabled"] = bool(made.get("disabled")) or not value
         else:
             ignored.append(name)
     if isinstance(command := made.get("command"), list | tuple):

@@ -32,13 +32,15 @@ def marked(state: State, event: MessageEvent) -> MessageEvent:
 
 
 def marked_result(state: State, event: ObservationEvent) -> ObservationEvent:
-    """Return a result for the log, with the skills for the files that the call names: in a shell command, or in an
-    argument such as `path`. A call whose resources are files needs no mark.
+    """Return a result for the log, with the skills for the files that the call names: in a shell command, whatever its
+    exit code, or in an argument such as `path`. A call whose resources are files needs no mark.
     """
-    if event.is_error or state.context is None:
+    if state.context is None:
         return event
     action = next((p.action for p in state.branch.pending if p.action.id == event.action_id), None)
-    if action is None or action.skill or any(key.startswith(FILE) and key != ANY_FILE for key in action.resources):
+    if action is None or (event.is_error and not state.definition(action.tool_name).shell):
+        return event
+    if action.skill or any(key.startswith(FILE) and key != ANY_FILE for key in action.resources):
         return event
     if not (waiting := _waiting_for_files(state)):
         return event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from typing import assert_never
 
 import anyio
@@ -89,10 +89,17 @@ class LocalFiles:
         """Replace a file with the bytes of a source, once all of them have arrived. Raises `WorkspaceError`."""
         return (await self.store(wanted.path, source()))[0]
 
-    async def store(self, path: str, given: AsyncIterator[bytes], most: int = sys.maxsize) -> tuple[FileEntry, bool]:
+    async def store(
+        self,
+        path: str,
+        given: AsyncIterator[bytes],
+        most: int = sys.maxsize,
+        placing: AbstractAsyncContextManager[object] | None = None,
+    ) -> tuple[FileEntry, bool]:
         """Write a file of at most `most` bytes; return its entry, and whether something was there before.
 
-        Missing directories are made; a link is replaced, not followed. Raises `WorkspaceError`.
+        Missing directories are made; a link is replaced, not followed. `placing` is entered once all bytes have arrived
+        and before the file is visible. Raises `WorkspaceError`.
         """
         tree = self._tree
         replaced = await anyio.to_thread.run_sync(tree.exists, path)
@@ -114,10 +121,16 @@ class LocalFiles:
                 asking = True
             asking = False
             await file.write(b"".join(parts))
+            if placing is not None:
+                await placing.__aenter__()
         except BaseException:
             with anyio.CancelScope(shield=True), suppress(*((WorkspaceError,) if asking else ())):
                 await anyio.to_thread.run_sync(writing.__exit__, *sys.exc_info())
             raise
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(writing.__exit__, None, None, None)
+            try:
+                await anyio.to_thread.run_sync(writing.__exit__, None, None, None)
+            finally:
+                if placing is not None:
+                    await placing.__aexit__(None, None, None)
         return await anyio.to_thread.run_sync(tree.entry, path), replaced

@@ -55,12 +55,14 @@ class Doors:
 
 
 @asynccontextmanager
-async def doors(directory: Path, model: ModelClient | None = None, **settings: Any) -> AsyncIterator[Doors]:
+async def doors(
+    directory: Path, model: ModelClient | None = None, home: Path | None = None, **settings: Any
+) -> AsyncIterator[Doors]:
     """A server with keys."""
     root = directory / "store"
     keys = {name: await make_key(root, owner, scopes) for name, (owner, scopes) in KEYS.items()}
     asked = ServerSettings(port=0, workspaces=(directory / "workspaces",), **settings)
-    async with served(directory, model or ScriptedLLM([]), asked) as client:
+    async with served(directory, model or ScriptedLLM([]), asked, home=home) as client:
         yield Doors(client, keys, root)
 
 

@@ -240,7 +240,7 @@ class Conversation(metaclass=Checked):
         self._do(self._native.send_message, message if isinstance(message, str) else native_content(message.content))
 
     def run(self) -> None:
-        """Let the agent work until it has finished, pauses, or waits for a person. The actions that waited when the last
+        """Let the agent work until it has finished, pauses or waits for a person. The actions that waited when the last
         run ended are approved, but none that the agent has asked for since then, such as after a rejection.
 
         Raises `ConversationRunError` if it ends with an error.

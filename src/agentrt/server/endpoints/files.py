@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import PurePosixPath
 from typing import Any
 
-import anyio
 import anyio.to_thread
 from starlette.responses import Response
 
 from ...conversation import Conversation
 from ...errors import WorkspaceError
-from ...sources.writings import may_instruct, note_writer, writer_of
+from ...sources.writings import may_instruct, note_writer
 from ...workspaces import FileEntry, FileList
 from ...workspaces.beneath import Beneath
 from ...workspaces.local import LocalFiles
@@ -56,25 +57,26 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
         raise WorkspaceError("file-too-large", f"the limit is {most} bytes")
     root = await workspace(call, await call.conversation())
     leads_to = await anyio.to_thread.run_sync(Beneath(root).leads_to, path)
-    check(call.principal, of_file(leads_to))
     real = os.path.join(await anyio.to_thread.run_sync(os.path.realpath, root), leads_to)
+    check(call.principal, of_file(leads_to, real, call.services.runtime.home))
     entry, replaced = await _written(call, LocalFiles(root), path, real, most)
     return Answered(entry, 200 if replaced else 201)
 
 
 async def _written(call: Call[Any, Any], files: LocalFiles, path: str, real: str, most: int) -> tuple[FileEntry, bool]:
     """Write a file from the body, and note who wrote it, if it may instruct agents, before anyone can read it."""
-    by, shelf = call.principal.owner, call.services.runtime.store.shelf
-    if by is None or not may_instruct(real):
-        return await files.store(path, call.request.stream(), most)
-    before = await writer_of(shelf, real)
-    await note_writer(shelf, real, by)
-    try:
-        return await files.store(path, call.request.stream(), most)
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await note_writer(shelf, real, before)
-        raise
+    by, services = call.principal.owner, call.services
+
+    @asynccontextmanager
+    async def placing() -> AsyncIterator[None]:
+        if by is None or not may_instruct(real):
+            yield
+            return
+        async with services.hosting.placing:  # so that the last note is about the last content
+            await note_writer(services.runtime.store.shelf, real, by)
+            yield
+
+    return await files.store(path, call.request.stream(), most, placing())
 
 
 async def archive_files(call: Call[None, PathQuery]) -> Response:
