@@ -344,7 +344,7 @@ class Hosting:
                 then = await self.runtime.store.history(conversation_id).state(at)
             if then.agent is not None:
                 check(principal, of_fork(then, now, wanted.agent))
-        name, files = _free(wanted.id) or new_id(), wanted.files
+        name, files, source = _free(wanted.id) or new_id(), wanted.files, ""
         async with AsyncExitStack() as stack:
             if files:
                 given = files if isinstance(files, str) else None
