@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentrt.context.telling import LONGEST, LONGEST_LIST, activation, commands, dynamic_context
 from agentrt.specs import Skill
@@ -57,3 +58,18 @@ def test_a_name_cannot_end_its_frame() -> None:
     told = dynamic_context(Facts(), always=[Skill(name=name, body="b", origin="project")])
     assert told.count("</document>") == 1
     assert "\n# Orders" not in told
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ('/ship v2 "the web" now', 'Ship v2 to the web, not 1.5 or $10: v2 "the web" now'),
+        ("/ship v2", "Ship v2 to , not 1.5 or $10: v2"),
+        ("/ship v2 it's", "Ship v2 to it's, not 1.5 or $10: v2 it's"),
+    ],
+)
+def test_the_words_of_a_slash_command_are_numbered(message: str, told: str) -> None:
+    command = Skill(name="ship", body="Ship $1 to $2, not 1.5 or $10: $ARGUMENTS", triggers=("/ship",))
+    assert told in activation(command, command.body, {}, message)
+    package = replace(command, is_package=True, body="awk '{print $1}'")
+    assert "awk '{print $1}'" in activation(package, package.body, {}, message)

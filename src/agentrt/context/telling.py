@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..specs import Agent
@@ -155,10 +156,22 @@ def activation(skill: Skill, body: str, results: Mapping[str, str], message: str
     given = inputs(skill, message)
     for name, value in given.items():
         text = text.replace(f"${{{name}}}", value)
-    text = text.replace("$ARGUMENTS", arguments(message))
+    said = arguments(message)
+    if not skill.is_package:  # a package may show programs with a $1 of their own
+        text = _with_words(text, said)
+    text = text.replace("$ARGUMENTS", said)
     if missing := missing_inputs(skill, message):
         text += f"\n\n[Not given: {', '.join(missing)}. Ask the user for that before you begin.]"
     return f"{_head(skill)}\n{_inert(text.strip())}\n</skill>"
+
+
+def _with_words(text: str, said: str) -> str:
+    """Return a task with the words that follow its name, quoted as in a shell, in place of $1 to $9."""
+    try:
+        words = shlex.split(said)
+    except ValueError:  # an unclosed quotation
+        words = said.split()
+    return re.sub(r"\$([1-9])(?!\d)", lambda found: "".join(words[int(found[1]) - 1 : int(found[1])]), text)
 
 
 def _head(skill: Skill) -> str:
