@@ -122,7 +122,7 @@ async def lived(path: Path) -> list[Event]:
     shell = ToolType(name="shell", description="A shell.", action=ShellAction, executor=lambda params: Recorded(steps))
     agent = Agent(
         llm=LLM(model="scripted", max_input_tokens=WINDOW),
-        tools=("recall",),  # type: ignore[arg-type]
+        tools=("recall",),
         condenser=LLMSummarizingCondenser(max_size=SIZE),
         stuck=StuckDetection(monologue=99),
     )

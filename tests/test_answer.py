@@ -18,7 +18,7 @@ from agentrt.testing import ScriptedLLM, ScriptedProvider, call, finish, say
 
 pytestmark = pytest.mark.real
 
-AGENT = Agent(llm=LLM(model="scripted"), tools=("terminal",))  # type: ignore[arg-type]
+AGENT = Agent(llm=LLM(model="scripted"), tools=("terminal",))
 LOOK = call("terminal", "I look.", command="true")
 
 

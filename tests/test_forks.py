@@ -71,7 +71,7 @@ async def test_a_fork_goes_on_with_another_agent(tmp_path: Path) -> None:
         await trunk.prompt("first")
         begun = trunk.cursor
         assert (trunk.state.ledger.title, trunk.state.ledger.tags) == ("Trunk", {"a": "1"})
-        other = Agent(llm=LLM(model="other"), tools=[greet], system_prompt="Be kind.")  # type: ignore[arg-type]
+        other = Agent(llm=LLM(model="other"), tools=[greet], system_prompt="Be kind.")
         async with await trunk.fork(agent=other, title="Twig", tags={"b": "2"}, id="twig") as twig:
             assert (twig.state.ledger.title, twig.state.ledger.tags) == ("Twig", {"b": "2"})
             assert await twig.prompt("greet Ada") == "two"

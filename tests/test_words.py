@@ -66,7 +66,7 @@ async def test_a_script_goes_on_in_the_conversation_of_a_name(tmp_path: Path) ->
 
     def run(base_url: str) -> str:
         llm = LLM("openai/scripted", base_url=base_url, api_key="none")
-        agent = Agent(llm, tools=(tool(lookup),))  # type: ignore[arg-type]
+        agent = Agent(llm, tools=(tool(lookup),))
         return run_sync(agent, "Go.", tmp_path, store=tmp_path / "store", id="ada")
 
     async with ScriptedProvider([say("One."), call("lookup", word="ada"), say("Two.")]) as provider:

@@ -343,7 +343,7 @@ async def test_what_others_do_while_a_file_is_written_is_theirs(tmp_path: Path) 
         (work / "more.txt").write_text("a person's, too\n")
         return "saved"
 
-    agent = Agent(llm=LLM(model="scripted"), tools=(save,))  # type: ignore[arg-type]
+    agent = Agent(llm=LLM(model="scripted"), tools=(save,))
     model = ScriptedLLM([call("save", path="link"), call("save", path="new.txt"), finish("Done.")])
     async with patient(tmp_path / "s", model) as runtime, Conversation(agent, work, runtime=runtime) as talk:
         began = await talk.send_message("go")

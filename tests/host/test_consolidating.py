@@ -217,7 +217,7 @@ async def test_the_child_of_an_owner_is_told_the_memory_of_that_owner(tmp_path: 
     (tmp_path / ".openhands/memory/MEMORY.md").write_text("- of nobody\n")
     done = iter([call("memory", command="add", text="of ada"), finish("Noted."), delegate("look"), finish("All.")])
     model = ScriptedLLM(lambda request: finish("Seen.") if task_of(request) == "look" else next(done))
-    agent = Agent(llm=LLM(model="scripted"), tools=("memory", "delegate"))  # type: ignore[arg-type]
+    agent = Agent(llm=LLM(model="scripted"), tools=("memory", "delegate"))
     async with Runtime(tmp_path / "store", client=model) as runtime:
         for words in ("note it", "have it done"):
             async with Conversation(agent, tmp_path, runtime=runtime, owner="ada") as conversation:

@@ -53,11 +53,11 @@ def test_the_usual_one_has_the_reference_s_thresholds() -> None:
 
 
 def test_one_of_ones_own_is_named_by_a_string() -> None:
-    assert Agent(llm=LLM(model="openai/x"), condenser="mine").condenser == NamedCondenser(name="mine")  # type: ignore[arg-type]
+    assert Agent(llm=LLM(model="openai/x"), condenser="mine").condenser == NamedCondenser(name="mine")
 
 
 def test_none_condenses_nothing_and_a_pipeline_takes_names() -> None:
-    assert Agent(llm=LLM(model="openai/x"), condenser=None).condenser == NoOpCondenser()  # type: ignore[arg-type]
+    assert Agent(llm=LLM(model="openai/x"), condenser=None).condenser == NoOpCondenser()
     made = PipelineCondenser(condensers=["mine", LLMSummarizingCondenser()])  # type: ignore[arg-type]
     assert made.condensers == (NamedCondenser(name="mine"), LLMSummarizingCondenser())
 

@@ -35,7 +35,7 @@ def test_the_usual_files_are_read() -> None:
     found = servers(given)
     assert [server.way for server in found.values()] == ["stdio", "http", "sse", "http"]
     assert (found["git"].variables, found["web"].variables) == (("TOKEN",), ("KEY",))
-    agent = Agent(llm=MODEL, mcp_config={"mcpServers": given}, mcp_servers={"git": {"command": "own"}})  # type: ignore[dict-item]
+    agent = Agent(llm=MODEL, mcp_config={"mcpServers": given}, mcp_servers={"git": {"command": "own"}})
     assert list(agent.mcp_servers) == ["git", "web", "old", "new"]
     assert agent.mcp_servers["git"].command == "own"
     assert msgspec.json.decode(msgspec.json.encode(agent), type=Agent) == agent

@@ -87,7 +87,7 @@ async def test_a_plain_function_just_works(tmp_path: Path) -> None:
 
 
 async def test_a_function_given_to_the_agent_works(tmp_path: Path) -> None:
-    agent = Agent(llm=AGENT.llm, tools=[add])  # type: ignore[arg-type]
+    agent = Agent(llm=AGENT.llm, tools=[add])
     client = ScriptedLLM([call("add", a=1), say("3")])
     async with Conversation(agent, tmp_path, store=tmp_path / "s", client=client, id="c") as talk:
         assert await talk.prompt("Add") == "3"
@@ -95,8 +95,8 @@ async def test_a_function_given_to_the_agent_works(tmp_path: Path) -> None:
 
 
 async def test_a_function_of_one_that_is_delegated_to_is_not_its_parent_s(tmp_path: Path) -> None:
-    below = Agent(llm=AGENT.llm, tools=[add])  # type: ignore[arg-type]
-    agent = Agent(llm=AGENT.llm, tools=("delegate",), agents={"adder": below})  # type: ignore[arg-type]
+    below = Agent(llm=AGENT.llm, tools=[add])
+    agent = Agent(llm=AGENT.llm, tools=("delegate",), agents={"adder": below})
     turns = [call("delegate", agent="adder", task="Add"), call("add", a=1), say("3"), say("It is 3.")]
     async with Conversation(agent, tmp_path, store=tmp_path / "s", client=ScriptedLLM(turns)) as talk:
         assert await talk.prompt("Add") == "It is 3."
@@ -160,7 +160,7 @@ async def test_a_call_may_name_secrets(tmp_path: Path) -> None:
         return f"{len((await context.secrets('psql $TOKEN'))['TOKEN'])} of {dict(await context.secrets('ls'))}"
 
     client = ScriptedLLM([call("connect"), finish("Done.")])
-    agent = Agent(llm=LLM(model="scripted"), tools=(connect,))  # type: ignore[arg-type]
+    agent = Agent(llm=LLM(model="scripted"), tools=(connect,))
     secrets = {"TOKEN": StaticSecret("hunter2-and-more")}
     async with Conversation(agent, tmp_path, store=tmp_path / "s", client=client, secrets=secrets) as conversation:
         await conversation.prompt("Go.")
@@ -305,8 +305,8 @@ async def test_an_agent_has_its_own_functions_and_no_others(tmp_path: Path, way:
         """A tool of the first agent."""
         return "secret"
 
-    first = Agent(llm=AGENT.llm, tools=[secret, "delegate"])  # type: ignore[arg-type]
-    other = Agent(llm=AGENT.llm, tools=[add])  # type: ignore[arg-type]
+    first = Agent(llm=AGENT.llm, tools=[secret, "delegate"])
+    other = Agent(llm=AGENT.llm, tools=[add])
     turns = [call("delegate", agent="adder", task="Add"), say("3"), say("It is 3."), say("Forked.")]
     model = ScriptedLLM(turns if way == "parent" else turns[2:])
     agent = msgspec.structs.replace(first, agents={"adder": other}) if way == "parent" else first

@@ -24,7 +24,7 @@ from tests.condensing import SUMMARY, agent, is_question, look
 
 pytestmark = pytest.mark.simulated
 
-SPEC = Agent(llm=LLM(model="scripted"), tools=("recall",), checkpoints=False)  # type: ignore[arg-type]
+SPEC = Agent(llm=LLM(model="scripted"), tools=("recall",), checkpoints=False)
 
 
 def recalled(events: list[Event]) -> list[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import force_setattr, replace
@@ -22,7 +22,7 @@ from .presets import PresetName, preset_of, unfolded
 from .rules import PermissionRule
 from .schemas import as_schema
 from .stuck import Critic, StuckDetection
-from .tool import ClientTool, Tool, as_tool
+from .tool import AnyTool, ClientTool, Tool, as_tool
 
 RULES = "rules"
 """The analyzer that always exists: fixed rules for commands, paths and networks."""
@@ -107,6 +107,38 @@ class Agent(_Thinking, frozen=True, kw_only=True, omit_defaults=True):
     """The structured output that `finish` must give besides words: a JSON schema of an object, or a type that has one,
     such as a struct, a dataclass or a pydantic model. None: only words.
     """
+
+    if TYPE_CHECKING:  # what the fields are converted from; `tests/specs/test_agent.py` compares the two
+
+        def __init__(
+            self,
+            llm: AnyLLM | str,
+            *,
+            tools: Iterable[AnyTool] = ...,
+            description: str = ...,
+            system_prompt: str | None = ...,
+            context: AgentContext | None = ...,
+            analyzer: str | Iterable[str] | None = ...,
+            confirmation: ConfirmationPolicy = ...,
+            rules: Iterable[PermissionRule] = ...,
+            flow: InformationFlow | None = ...,
+            hooks: Iterable[Hook] = ...,
+            condenser: AnyCondenser | str | None = ...,
+            stuck: StuckDetection | None = ...,
+            critic: Critic | None = ...,
+            busy: BusyPolicy | str = ...,
+            mcp_servers: Mapping[str, MCPServer | Mapping[str, Any]] = ...,
+            mcp_config: Mapping[str, Any] | None = ...,
+            filter_tools_regex: str | None = ...,
+            tool_search: float | None = ...,
+            client_tools: Iterable[ClientTool] = ...,
+            agents: Mapping[str, Agent] = ...,
+            checkpoints: bool = ...,
+            limits: Limits = ...,
+            is_vouched_for: bool = ...,
+            embeddings: LLM | str | None = ...,
+            output: Any = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         force_setattr(self, "llm", as_llm(self.llm))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -65,6 +66,26 @@ class AgentContext(Given, frozen=True, kw_only=True, omit_defaults=True):
     """Plugins that are loaded from the start; a string stands for a `PluginSource` with that `source`."""
     current_datetime: str | bool = True
     """The date and time for the agent, a `datetime` or text. True: when the conversation begins. False: none."""
+
+    if TYPE_CHECKING:  # what the fields are converted from
+
+        def __init__(
+            self,
+            *,
+            system_message_prefix: str = ...,
+            system_message_suffix: str = ...,
+            user_message_prefix: str = ...,
+            user_message_suffix: str = ...,
+            skills: Iterable[Skill] = ...,
+            load_project_skills: bool = ...,
+            load_user_skills: bool = ...,
+            load_memory: bool = ...,
+            consolidate_memory: bool = ...,
+            disabled_skills: Iterable[str] = ...,
+            preload_skills: Iterable[str] = ...,
+            plugins: Iterable[PluginSource | str] = ...,
+            current_datetime: str | bool | datetime = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         given: Any = self.current_datetime

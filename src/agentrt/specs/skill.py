@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -52,6 +53,32 @@ class Skill(Given, frozen=True, kw_only=True, omit_defaults=True):
     """The MCP servers that it needs, by name."""
     brought: dict[str, MCPServer] = msgspec.field(default_factory=dict)
     """The MCP servers that it brings, available once a person has agreed."""
+
+    if TYPE_CHECKING:  # what the fields are converted from
+
+        def __init__(
+            self,
+            *,
+            name: str,
+            description: str = ...,
+            body: str = ...,
+            path: str = ...,
+            digest: str = ...,
+            license: str = ...,
+            compatibility: str = ...,
+            version: str = ...,
+            metadata: Mapping[str, Any] = ...,
+            allowed_tools: Iterable[str] = ...,
+            disallowed_tools: Iterable[str] = ...,
+            triggers: Iterable[str] = ...,
+            inputs: Iterable[str] = ...,
+            paths: Iterable[str] = ...,
+            is_package: bool = ...,
+            model_may_invoke: bool = ...,
+            origin: Origin = ...,
+            servers: Iterable[str] = ...,
+            brought: Mapping[str, MCPServer] = ...,
+        ) -> None: ...
 
     @property
     def is_foreign(self) -> bool:

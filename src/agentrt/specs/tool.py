@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -92,6 +93,20 @@ class ClientTool(Given, frozen=True, omit_defaults=True):
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+
+
+class Executed(Protocol):
+    """A tool with its executor: a `ToolType`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def executor(self) -> Any: ...
+
+
+AnyTool: TypeAlias = "Tool | str | Executed | Callable[..., Any]"
+"""What an agent takes for a tool: a `Tool`, the name of one, or a function or a `ToolType` that is one."""
 
 
 def as_tool(given: Any) -> Any:

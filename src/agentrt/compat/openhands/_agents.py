@@ -238,7 +238,7 @@ class Agent(metaclass=Checked):
             }
         return specs.Agent(
             self.llm.native,
-            tools=tuple(tools),  # type: ignore[arg-type]  # a ToolType becomes a Tool
+            tools=tuple(tools),
             context=(self.agent_context or AgentContext()).native,
             stuck=StuckDetection() if stuck else None,
             limits=limits,
