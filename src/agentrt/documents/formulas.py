@@ -12,7 +12,7 @@ from typing import Any
 
 from .tables import Row, Sheet
 
-_WITHOUT_VALUE = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
+_WITHOUT_VALUE = re.compile(rb"(?:</f>|<f\b[^<>]*+(?<=/)>)\s*+(?:<v\s*+/>\s*+|<v>\s*+</v>\s*+)?</c>")
 """The end of a cell with a formula and no value (ECMA-376-1, 18.3.1.4)."""
 
 _OVERLAP = 64
