@@ -82,11 +82,12 @@ def shown(request: ModelRequest) -> str:
     [
         call("terminal", command="cat web/a.txt"),
         call("terminal", command="grep -c letters web/a.txt"),
+        call("terminal", command="grep -c nothing web/a.txt"),
         call("terminal", command="cd web"),
         call("grep", pattern="letters", path="web"),
         call("file_editor", command="view", path="web/a.txt"),
     ],
-    ids=["cat", "grep", "cd", "the-tool-grep", "file_editor"],
+    ids=["cat", "grep", "grep-without-a-match", "cd", "the-tool-grep", "file_editor"],
 )
 async def test_the_rules_of_a_directory_come_by_any_call_and_stay(tmp_path: Path, step: Turn) -> None:
     (tmp_path / "web").mkdir()
