@@ -168,7 +168,7 @@ def resulted(state: State, event: ActionResult) -> State:
     ran = closed.command is not None or closed.awaited
     if ran and not seen.answer and state.agent is not None:
         here = _done(state.agent, here, seen)
-    if ran and isinstance(event, ObservationEvent) and not event.is_error:
+    if ran and isinstance(event, ObservationEvent) and (event.skills or not event.is_error):
         here = skills.reached(replace(state, branch=here), closed.action, event.skills)
     if not pending and _has_finished(here):
         here = replace(here, phase=Ending())
