@@ -18,7 +18,6 @@ from ..specs.hooks import hooks_for
 from ..specs.policies import NeverConfirm, asks
 from ..specs.rules import Verdict
 from ..state import Pending, State
-from .spellings import commands_in
 
 _ONE_COMMAND = r"[^;&|<>$`\n(){}\\]*"
 """The meaning of "*" in the pattern of a rule that allows: nothing that would begin another shell command."""
@@ -111,6 +110,8 @@ def _holds(rule: PermissionRule, arguments: dict[str, object], tool: ToolDefinit
     pattern = _pattern(rule.pattern, one_command=allows)
     held = [_matched(pattern, text, path=rule.argument == "path", every=allows) for _, text in texts(given)]
     if not allows and tool.shell and rule.argument in ("", tool.shell):
+        from .spellings import commands_in  # few agents have such rules
+
         command = arguments.get(tool.shell)
         held += [pattern.match(one) is not None for one in commands_in(command if isinstance(command, str) else "")]
     return bool(held) and (all(held) if allows else any(held))
