@@ -15,7 +15,7 @@ from agentrt.documents.document import Document, Unreadable, Wanted
 from agentrt.documents.reading import read
 from agentrt.documents.rendering import shown
 
-from .making import FILES, book, mail, packed, pdf
+from .making import FILES, book, changed, mail, packed, pdf
 
 pytestmark = pytest.mark.simulated
 
@@ -284,3 +284,11 @@ def test_formulas_without_values_are_shown_as_formulas(calculating: bytes) -> No
     assert "=B2*10" in part.text
     assert "=A2" not in part.text
     assert "=Costs!C2" in told(found(calculating, "a.xlsx", query="Costs!"))
+
+
+def test_a_part_that_only_the_reader_of_formulas_minds_costs_the_formulas_alone(calculating: bytes) -> None:
+    space = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    styles = b"<styleSheet xmlns='" + space + b"'><cellXfs><xf numFmtId='x'/></cellXfs></styleSheet>"
+    said = told(found(changed(calculating, {"xl/styles.xml": lambda data: styles}), "a.xlsx"))
+    assert "| nails | 2 |" in said
+    assert "=B2*10" not in said

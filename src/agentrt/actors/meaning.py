@@ -42,8 +42,10 @@ async def nearest_pieces(
         vectors += await _vectors([*of_one], models, place(conversation))
     (asked,) = await models.embed([query])
     found = await anyio.to_thread.run_sync(nearest, packed(asked), vectors, len(vectors))
-    events = {(pieces[at].conversation, pieces[at].seq): pieces[at] for at in reversed(found)}
-    return [*reversed(events.values())][:limit]
+    events: dict[tuple[str, int], Piece] = {}
+    for at in found:
+        events.setdefault((pieces[at].conversation, pieces[at].seq), pieces[at])
+    return [*events.values()][:limit]
 
 
 async def _vectors(pieces: Sequence[Piece], models: Models, directory: Path | None) -> list[bytes]:

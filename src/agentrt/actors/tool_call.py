@@ -7,7 +7,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -17,23 +16,21 @@ from ..decisions import ExecuteAction
 from ..errors import ToolError
 from ..events import Event, InputGiven, InputRequested, ObservationEvent
 from ..ids import new_id
-from ..protocols import ModelClient
 from ..sandboxes.processes import process_mark
-from ..secrets import CurrentMask, SecretRegistry, StreamMask
+from ..secrets import CurrentMask, StreamMask
 from ..specs import BlobReference, OnCrash, Workspace
 from ..specs.content import TEXT
 from ..specs.policies import NeverConfirm
-from ..storing import Shelf
 from ..tools.definition import Tools
 from ..workspaces.reached import ReachedFiles
 from ..workspaces.spills import Spills
 from .core.leases import Lease, Leases, Opened
 from .event_log import Log
 from .inner_calls import InnerCalls
-from .recollection import Earlier, Lately, Recollection
+from .recollection import PastParts, Recollection
 from .scripts import ends_in
 from .side_calls import SideCalls
-from .tool_models import Retold, Saved, ToolModels
+from .tool_models import ModelParts, ToolModels
 
 T = TypeVar("T")
 
@@ -41,44 +38,17 @@ TAIL = 64
 """Number of pieces of output that are kept, from the end, for the model in case a call is cut."""
 
 
-class ToolParts(Protocol):
+class ToolParts(PastParts, ModelParts, Protocol):
     """The parts of a conversation that a tool actor uses."""
 
     @property
     def tools(self) -> Tools: ...
 
     @property
-    def secrets(self) -> SecretRegistry: ...
-
-    @property
     def retired(self) -> Callable[[str], Event | None]: ...
 
     @property
     def store(self) -> str: ...
-
-    @property
-    def earlier(self) -> Earlier | None: ...
-
-    @property
-    def lately(self) -> Lately | None: ...
-
-    @property
-    def beside(self) -> Callable[[str], str] | None: ...
-
-    @property
-    def home(self) -> Path | None: ...
-
-    @property
-    def shelf(self) -> Shelf | None: ...
-
-    @property
-    def client(self) -> ModelClient: ...
-
-    @property
-    def saved(self) -> Saved: ...
-
-    @property
-    def retold(self) -> Retold: ...
 
     @property
     def leases(self) -> Leases | None: ...

@@ -101,12 +101,13 @@ def list_(servers: tuple[Served, ...]) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("name", "way", "where", "needs"):
         table.add_column(column, overflow="fold")
-    for name, server in _named(servers).items():
+    found = _named(servers)
+    for name, server in found.items():
         missing = [variable for variable in _required(server) if variable not in os.environ]
         needs = Text(", ".join(server.variables) + (f" (not set: {', '.join(missing)})" if missing else ""))
         table.add_row(name, "disabled" if server.disabled else server.way, Text(clean(server.where)), needs)
     _console().print(table)
-    for name, server in _named(servers).items():
+    for name, server in found.items():
         if server.ignored:
             click.echo(f"! {name} has fields that are {about_ignored(server.ignored)}", err=True)
 

@@ -35,7 +35,7 @@ from ..specs.mcp import MCPServer
 from ..specs.skill import Skill
 from ..specs.tokens import tokens_of
 from ..state import State
-from ..state.skills import with_programs
+from ..state.skills import handed, with_programs
 from .prompt import system_prompt
 from .telling import dynamic_context
 
@@ -113,7 +113,7 @@ def resolved(
         *(source for offer in offers for source in _of_offer(offer)),
     )
     return Resolved(
-        agent=with_programs(replace(agent, agents=agents, tools=tuple(tools)), given),
+        agent=replace(agent, agents=handed(agents, given), tools=tuple(tools)),
         prompt=system_prompt(agent),
         dynamic=dynamic_context(gathered.facts, gathered.documents, listed, always, gathered.memory),
         event=ContextResolved(

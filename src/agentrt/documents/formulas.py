@@ -32,7 +32,10 @@ class Formulas:
             return []
         import openpyxl
 
-        return list(openpyxl.load_workbook(BytesIO(self._data), read_only=True).worksheets)
+        try:
+            return list(openpyxl.load_workbook(BytesIO(self._data), read_only=True).worksheets)
+        except Exception:  # it raises whatever a strange part makes of it; the values are there without it
+            return []
 
     def added(self, sheet: Sheet) -> Sheet:
         """Return a sheet with the formula in each cell that is empty and has one."""

@@ -16,10 +16,8 @@ from ..usage import Usage
 
 async def complete(litellm: ModuleType, llm: LLM, messages: Sequence[Message], given: dict[str, Any]) -> ModelReply:
     """Return the vectors of the messages' texts. Raises what litellm raises; cancelling closes the connection."""
-    names = ("model", "api_key", "api_base", "timeout", "extra_headers", "max_retries")
-    sent = {name: given[name] for name in names if given.get(name) is not None}
     texts = [plain(message.content) for message in messages]
-    answer = await litellm.aembedding(input=texts, encoding_format="float", **sent, **llm.extra_body)
+    answer = await litellm.aembedding(input=texts, encoding_format="float", **given, **llm.extra_body)
     try:
         found = sorted((entry["index"], tuple(map(float, entry["embedding"]))) for entry in answer.data)
     except (KeyError, TypeError, ValueError) as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from types import ModuleType
+from typing import Any
 
 import anyio
 from msgspec.structs import replace
@@ -89,9 +90,9 @@ class LiteLLMClient:
             given["prompt_cache_key"] = cache_key(request.conversation)
         try:
             if request.speech is not None:
-                reply = await transcribing.complete(litellm, llm, request.speech, given)
+                reply = await transcribing.complete(litellm, llm, request.speech, _addressed(given))
             elif request.embeds:
-                reply = await embedding.complete(litellm, llm, sent.messages, given)
+                reply = await embedding.complete(litellm, llm, sent.messages, _addressed(given))
             elif model.known.responses:
                 reply = await responses.complete(litellm, sent, model.known, given, watch)
             else:
@@ -146,3 +147,9 @@ class LiteLLMClient:
             if missing and not needed["keys_in_environment"]:
                 raise MissingKey(llm.model, missing)
         return self._environment.get(f"{provider.upper()}_API_KEY") or None
+
+
+def _addressed(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call that is no chat: those that say where it goes, and for how long."""
+    names = ("model", "api_key", "api_base", "timeout", "extra_headers", "max_retries")
+    return {name: given[name] for name in names if given.get(name) is not None}

@@ -18,9 +18,7 @@ _NAME = "speech.mp3"
 
 async def complete(litellm: ModuleType, llm: LLM, speech: Speech, given: dict[str, Any]) -> ModelReply:
     """Return the transcript of a recording. Raises what litellm raises; cancelling closes the connection."""
-    names = ("model", "api_key", "api_base", "timeout", "extra_headers", "max_retries")
-    sent = {name: given[name] for name in names if given.get(name) is not None}
-    answer = await litellm.atranscription(file=(_NAME, speech.mp3), response_format="json", **sent)
+    answer = await litellm.atranscription(file=(_NAME, speech.mp3), response_format="json", **given)
     text = getattr(answer, "text", None)
     if not isinstance(text, str):
         raise BadModelRequest(f"the provider of {llm.model!r} sent no transcript")

@@ -160,7 +160,7 @@ def of_creation(agent: Agent, default: Agent | None, saved: Iterable[AnyLLM] = (
 
 
 def looks_at_agent(control: AnyControl) -> bool:
-    """Return whether the demands of a control depend on the agent of its conversation."""
+    """Return whether the demands of a control depend on the agent of its conversation, or on what is offered to it."""
     return isinstance(control, SwitchLLM | AskAgent | GenerateTitle | SetGoal | Configure | Agree)
 
 

@@ -42,9 +42,9 @@ def offering(found: Gathered, workspace: str, tools: Mapping[str, ToolDefinition
 def _offers(found: Gathered, workspace: str) -> Iterator[Offer]:
     if found.hooks:
         yield _of_hooks(found.hooks, found.hooks_path, workspace)
-    for file in found.agents:
+    for file in (one for one in found.agents if one.origin != "user"):
         condenser = model_condenser(file)
-        if file.origin != "user" and (file.hooks or condenser is not None):
+        if file.hooks or condenser is not None:
             yield _of_agent(file, condenser, workspace)
     if found.servers:
         yield _of_servers("MCP servers of the project", found.servers, found.servers_path, workspace)

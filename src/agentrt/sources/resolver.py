@@ -38,7 +38,7 @@ Raises `ConfigurationError`.
 Problems: TypeAlias = list[ContextProblem]
 
 Read: TypeAlias = Callable[..., Gathered]
-"""Reads all files; an argument has the paths of those that are taken for missing. For a thread."""
+"""Reads all files, except those with the paths `hidden`, which is an optional argument. For a thread."""
 
 
 class Resolver:
@@ -83,14 +83,14 @@ class Resolver:
         agreed = await agreed_to(self._shelf, found.offers)
         return await anyio.to_thread.run_sync(self._told, agent, context, found, agreed, tools)
 
-    async def _for_owner(self, read: Read, owner: str, workspace: str) -> Gathered:
+    async def _for_owner(self, read: Read, owner: str | None, workspace: str) -> Gathered:
         """Return what is read for an owner. What another one wrote is an offer, and gives way to what it would hide."""
         found, parted = await anyio.to_thread.run_sync(read), Withheld()
-        while True:
+        while owner is not None:
             hidden, parted = parted.hidden, await withheld(found, self._shelf, owner, workspace, parted)
             if parted.hidden == hidden:
                 break
-            found = await anyio.to_thread.run_sync(read, parted.hidden)
+            found = await anyio.to_thread.run_sync(partial(read, hidden=parted.hidden))
         offers = {offer.digest: offer for offer in parted.offers}
         return replace(
             found,
@@ -108,11 +108,8 @@ class Resolver:
         workspace = state.created.workspace
         plugins = await fetched_plugins(source, self._cache / PLUGINS, Path(workspace.path))
         alone = AgentContext(load_project_skills=False, load_memory=False)
-        read, owner = partial(gather, alone, workspace, None, "", plugins), state.created.owner
-        if owner is None:
-            found = await anyio.to_thread.run_sync(read)
-        else:
-            found = await self._for_owner(lambda hidden=frozenset(): read(hidden=hidden), owner, workspace.path)
+        read = partial(gather, alone, workspace, None, "", plugins)
+        found = await self._for_owner(read, state.created.owner, workspace.path)
         found = await anyio.to_thread.run_sync(offering, found, workspace.path, tools)
         if not found.plugins:
             raise ConfigurationError(found.problems[-1].what if found.problems else f"{source.source} is not a plugin")

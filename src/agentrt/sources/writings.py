@@ -91,11 +91,19 @@ async def withheld(found: Gathered, shelf: Shelf, owner: str, workspace: str, be
 
     Raises `ConfigurationError`.
     """
-    real = await anyio.to_thread.run_sync(lambda: {path: os.path.realpath(path) for path in found.digests})
-    writers: dict[str, str] = {}
-    if known := frozenset(await shelf.names(KIND)):
-        noted = {path: await writer_of(shelf, place) for path, place in real.items() if _name(place) in known}
-        writers = {path: by for path, by in noted.items() if by is not None}
+    known = frozenset(await shelf.names(KIND))
+
+    def places() -> dict[str, str]:
+        """Return the paths without links. Where nobody wrote anything, only a name that may not instruct matters."""
+
+        def matters(path: str) -> bool:
+            return bool(known) or os.path.islink(path) or not may_instruct(path)
+
+        return {path: os.path.realpath(path) if matters(path) else path for path in found.digests}
+
+    real = await anyio.to_thread.run_sync(places)
+    noted = {path: await writer_of(shelf, place) for path, place in real.items() if known and _name(place) in known}
+    writers = {path: by for path, by in noted.items() if by is not None}
     foreign = {
         real[path]: _offer(path, by, found.digests[path], owner, workspace)
         for path, by in writers.items()

@@ -108,7 +108,7 @@ class Agent(_Thinking, frozen=True, kw_only=True, omit_defaults=True):
     such as a struct, a dataclass or a pydantic model. None: only words.
     """
 
-    if TYPE_CHECKING:  # what the fields are converted from; `tests/specs/test_agent.py` compares the two
+    if TYPE_CHECKING:  # what the fields are converted from; `tests/specs/test_signatures.py` compares the two
 
         def __init__(
             self,

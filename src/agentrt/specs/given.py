@@ -41,8 +41,8 @@ Some: TypeAlias = Annotated[int, Meta(ge=1)]
 """An integer of at least 1."""
 
 
-class _Checked(msgspec.StructMeta):
-    """Makes the constructor of a struct say what is wrong with its arguments."""
+class Checking:
+    """A part of a metaclass: makes a constructor say what is wrong with its arguments."""
 
     if not TYPE_CHECKING:  # the constructor's signature stays that of the fields
 
@@ -56,7 +56,11 @@ class _Checked(msgspec.StructMeta):
                 raise
 
 
-class Given(msgspec.Struct, frozen=True, metaclass=_Checked, repr_omit_defaults=True):
+class CheckedStruct(Checking, msgspec.StructMeta):
+    """The metaclass of a struct whose constructor raises `ConfigurationError` for an argument that it does not have."""
+
+
+class Given(msgspec.Struct, frozen=True, metaclass=CheckedStruct, repr_omit_defaults=True):
     """A struct that converts values to the types of its fields: a list to a tuple, a string to a path, a dict to a
     struct.
 

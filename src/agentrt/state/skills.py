@@ -109,14 +109,19 @@ def with_programs(agent: Agent, offers: Sequence[Offer]) -> Agent:
     """
     own = [offer for offer in offers if not offer.agent]
     rules = [rule for offer in own for rule in offer.rules]
-    made = replace(
+    return replace(
         agent,
         hooks=tuple(dict.fromkeys((*agent.hooks, *(hook for offer in own for hook in offer.hooks)))),
         mcp_servers={**{name: one for offer in own for name, one in offer.servers.items()}, **agent.mcp_servers},
         rules=tuple(dict.fromkeys((*agent.rules, *rules))) if rules else agent.rules,
+        agents=handed(agent.agents, offers),
     )
-    theirs = {offer.agent: offer for offer in offers if offer.agent in agent.agents}
-    return replace(made, agents=agent.agents | {name: _handed(agent.agents[name], theirs[name]) for name in theirs})
+
+
+def handed(agents: dict[str, Agent], offers: Sequence[Offer]) -> dict[str, Agent]:
+    """Return agents with what a person has agreed to of their files."""
+    theirs = {offer.agent: offer for offer in offers if offer.agent in agents}
+    return agents | {name: _handed(agents[name], offer) for name, offer in theirs.items()}
 
 
 def _handed(agent: Agent, offer: Offer) -> Agent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AbstractAsyncContextManager, aclosing, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from typing import assert_never
 
 import anyio
@@ -94,7 +94,7 @@ class LocalFiles:
         path: str,
         given: AsyncIterator[bytes],
         most: int = sys.maxsize,
-        placing: AbstractAsyncContextManager[object] | None = None,
+        placing: AbstractAsyncContextManager[object] = nullcontext(),
     ) -> tuple[FileEntry, bool]:
         """Write a file of at most `most` bytes; return its entry, and whether something was there before.
 
@@ -121,8 +121,7 @@ class LocalFiles:
                 asking = True
             asking = False
             await file.write(b"".join(parts))
-            if placing is not None:
-                await placing.__aenter__()
+            await placing.__aenter__()
         except BaseException:
             with anyio.CancelScope(shield=True), suppress(*((WorkspaceError,) if asking else ())):
                 await anyio.to_thread.run_sync(writing.__exit__, *sys.exc_info())
@@ -131,6 +130,5 @@ class LocalFiles:
             try:
                 await anyio.to_thread.run_sync(writing.__exit__, None, None, None)
             finally:
-                if placing is not None:
-                    await placing.__aexit__(None, None, None)
+                await placing.__aexit__(None, None, None)
         return await anyio.to_thread.run_sync(tree.entry, path), replaced

@@ -11,9 +11,10 @@ import msgspec
 
 from ... import specs
 from ...specs import Limits, StuckDetection
+from ...specs.given import CheckedStruct
 from ...tools.built_in import DELEGATING
 from ...usage import Spending, total
-from ._checking import Checked, CheckedStruct
+from ._checking import Checked
 from ._tools import FileEditorTool, TaskTrackerTool, TerminalTool, native_tools
 
 if TYPE_CHECKING:

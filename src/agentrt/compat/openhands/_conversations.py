@@ -245,7 +245,8 @@ class Conversation(metaclass=Checked):
 
         Raises `ConversationRunError` if it ends with an error.
         """
-        if approved := [one for one in self._waiting if one in self._asked_for()]:
+        asked_for = self._asked_for()
+        if approved := [one for one in self._waiting if one in asked_for]:
             self._do(self._native.confirm, *approved)
         send, receive = anyio.create_memory_object_stream[native_events.Event](_WAITING)
         portal = loop_portal()
