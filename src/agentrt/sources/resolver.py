@@ -23,7 +23,7 @@ from .gathering import gather
 from .hook_files import meant
 from .memory import memories_of
 from .offers import offering
-from .writings import Withheld, withheld
+from .writings import Withheld, concerns, withheld, written
 
 PLUGINS = "plugins"
 
@@ -69,17 +69,21 @@ class Resolver:
             found = gathered(hidden=hidden)
             return replace(found, problems=(*problems, *found.problems), memory=memory or found.memory)
 
-        def resolved_at_once() -> Gathered | Resolved:
-            found = offering(read(), workspace.path, tools)
+        known = await written(self._shelf) if owner is not None else frozenset[str]()
+
+        def resolved_at_once() -> Gathered | Resolved | None:
+            found = read()
+            if owner is not None and concerns(found, known):
+                return None
+            found = offering(found, workspace.path, tools)
             return found if found.offers else self._told(agent, context, found, (), tools)
 
-        if owner is not None:
+        found = await anyio.to_thread.run_sync(resolved_at_once)
+        if isinstance(found, Resolved):
+            return found
+        if found is None:
             parted = await self._for_owner(read, owner, workspace.path)
             found = await anyio.to_thread.run_sync(offering, parted, workspace.path, tools)
-        elif isinstance(at_once := await anyio.to_thread.run_sync(resolved_at_once), Resolved):
-            return at_once
-        else:
-            found = at_once
         agreed = await agreed_to(self._shelf, found.offers)
         return await anyio.to_thread.run_sync(self._told, agent, context, found, agreed, tools)
 

@@ -48,12 +48,32 @@ async def note_writer(shelf: Shelf, path: str, by: str) -> None:
     await replaced(shelf, KIND, _name(path), lambda held: data)
 
 
+async def written(shelf: Shelf) -> frozenset[str]:
+    """Return the names of the files that somebody wrote, for `concerns`. Raises `ConfigurationError`."""
+    return frozenset(await shelf.names(KIND))
+
+
+def concerns(found: Gathered, known: frozenset[str]) -> bool:
+    """Return whether somebody wrote a file that was read, or nobody knows who did; most often nobody did. For a thread:
+    it blocks.
+    """
+    is_written = bool(known) and any(_name(os.path.realpath(path)) in known for path in found.digests)
+    return is_written or bool(_unknown(found))
+
+
+def _unknown(found: Gathered) -> set[str]:
+    """Return the paths of instructions, skills and agents that are read from files whose writers are not noted."""
+    items: tuple[Document | Skill | AgentFile, ...] = (*found.documents, *found.skills, *found.agents)
+    paths = {one.path for one in items if one.origin != "user" and one.path in found.digests}
+    return {path for path in paths if not may_instruct(os.path.realpath(path) if os.path.islink(path) else path)}
+
+
 async def copy_writers(shelf: Shelf, source: str, target: str) -> None:
     """Note for the files of a directory `target`, which are or will be copies of those in `source`, who wrote these.
 
     Raises `ConfigurationError`.
     """
-    if not (known := frozenset(await shelf.names(KIND))):
+    if not (known := await written(shelf)):
         return
 
     def files() -> list[tuple[str, str]]:
@@ -91,18 +111,9 @@ async def withheld(found: Gathered, shelf: Shelf, owner: str, workspace: str, be
 
     Raises `ConfigurationError`.
     """
-    known = frozenset(await shelf.names(KIND))
-
-    def places() -> dict[str, str]:
-        """Return the paths without links. Where nobody wrote anything, only a name that may not instruct matters."""
-
-        def matters(path: str) -> bool:
-            return bool(known) or os.path.islink(path) or not may_instruct(path)
-
-        return {path: os.path.realpath(path) if matters(path) else path for path in found.digests}
-
-    real = await anyio.to_thread.run_sync(places)
-    noted = {path: await writer_of(shelf, place) for path, place in real.items() if known and _name(place) in known}
+    known = await written(shelf)
+    real = await anyio.to_thread.run_sync(lambda: {path: os.path.realpath(path) for path in found.digests})
+    noted = {path: await writer_of(shelf, place) for path, place in real.items() if _name(place) in known}
     writers = {path: by for path, by in noted.items() if by is not None}
     foreign = {
         real[path]: _offer(path, by, found.digests[path], owner, workspace)
@@ -110,9 +121,7 @@ async def withheld(found: Gathered, shelf: Shelf, owner: str, workspace: str, be
         if by != owner
     }
     agreed = await agreed_to(shelf, foreign.values())
-    items: tuple[Document | Skill | AgentFile, ...] = (*found.documents, *found.skills, *found.agents)
-    shown = {one.path for one in items if one.origin != "user" and one.path in real}
-    unknown = {path for path in shown if not may_instruct(real[path])}
+    unknown = await anyio.to_thread.run_sync(_unknown, found)
     told = "is not read on a server, where others may write it: name the file itself *.md or *.txt"
     return Withheld(
         before.hidden
