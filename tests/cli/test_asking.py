@@ -10,14 +10,20 @@ from msgspec.structs import replace
 
 from agentrt.cli.asking import Approve, Quit, Refuse, Reply, lines_of, reply_to
 from agentrt.cli.questions import Question, asked
+from agentrt.cli.wording import proposed
 from agentrt.events import ConfirmationRequested, HookExecutionEvent, RiskAssessed
 from agentrt.specs import HookEvent, PermissionRule, SecurityRisk
+from agentrt.tools.files.edit import edit
+from agentrt.tools.files.file_editor import file_editor
+from agentrt.tools.files.write_file import write_file
+from agentrt.tools.terminals.terminal import terminal
 from tests import samples
 
 pytestmark = pytest.mark.pure
 
 ACTION = samples.action(id="a1")
 TOOL = samples.definition("terminal")
+TOOLS = {kind.name: kind.definition for kind in (terminal, file_editor, edit, write_file)}
 RATED = RiskAssessed(action_id="a1", risk=SecurityRisk.HIGH, reason="lists everything")
 
 
@@ -71,9 +77,8 @@ def test_a_question_says_what_and_why() -> None:
         "? terminal  $ ls",
         "  high: lists everything; asked because of its risk",
         "  in the delegated task: tidy",
-        '  a and p remember: allow terminal, command "ls"',
-        "  y once    a always in this conversation    p always in this project"
-        "    n no, or write why not    q stop here",
+        "  a and p stand for every call of terminal with this command",
+        "  y once    a always here    p always in this project    n no, or write why    q stop",
     ]
 
 
@@ -91,7 +96,7 @@ def test_without_events_it_is_asked_for_the_reason_that_is_known() -> None:
     question = asked(Question(ACTION, TOOL, SecurityRisk.UNKNOWN), "flow:web>network", [])
     lines = [line.plain for line in lines_of(question)]
     assert lines[1].startswith("  unknown; asked because what the agent read on the web")
-    assert lines[-1] == "  y once    n no, or write why not    q stop here"
+    assert lines[-1] == "  y once    n no, or write why    q stop"
 
 
 def test_all_that_is_approved_is_seen_and_none_of_it_steers_the_terminal() -> None:
@@ -104,3 +109,50 @@ def test_all_that_is_approved_is_seen_and_none_of_it_steers_the_terminal() -> No
     lines = [line.plain for line in lines_of(asked(Question(command, TOOL), "risk", []))]
     assert not any("\x1b" in line for line in lines)
     assert "  it has characters that cannot be shown" in lines
+
+
+EDIT = replace(
+    ACTION,
+    tool_name="file_editor",
+    arguments_json=msgspec.Raw(
+        msgspec.json.encode(
+            {"command": "str_replace", "path": "/w/a.py", "old_str": "x = 1\nx += 1", "new_str": "x = 2\x1b"}
+        )
+    ),
+)
+
+
+def test_a_file_that_is_to_be_edited_is_asked_about_with_the_change() -> None:
+    question = asked(Question(EDIT, TOOLS["file_editor"], SecurityRisk.LOW), "every", [])
+    assert [line.plain for line in lines_of(question)] == [
+        "? file_editor  str_replace /w/a.py",
+        "  │ -x = 1",
+        "  │ -x += 1",
+        "  │ +x = 2",
+        "  low; asked because every action is asked about",
+        "  it has characters that cannot be shown",
+        "  a and p stand for every call of file_editor with this path",
+        "  y once    a always here    p always in this project    n no, or write why    q stop",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "change"),
+    [
+        ("file_editor", {"command": "create", "path": "a", "file_text": "1\n2\n"}, ["+1", "+2"]),
+        ("file_editor", {"command": "insert", "path": "a", "insert_line": 1, "new_str": "1"}, ["+1"]),
+        ("file_editor", {"command": "view", "path": "a"}, []),
+        ("edit", {"file_path": "a", "old_string": "1", "new_string": "2"}, ["-1", "+2"]),
+        ("write_file", {"file_path": "a", "content": "1"}, ["+1"]),
+        ("terminal", {"command": "ls"}, []),
+    ],
+)
+def test_the_change_is_where_the_tool_declares_it(tool: str, given: dict[str, object], change: list[str]) -> None:
+    sent = replace(ACTION, tool_name=tool, arguments_json=msgspec.Raw(msgspec.json.encode(given)))
+    assert proposed(sent, TOOLS[tool]) == change
+
+
+def test_exactly_the_same_view_is_what_always_stands_for() -> None:
+    view = replace(EDIT, arguments_json=msgspec.Raw(b'{"command":"view","path":"/w/a.py"}'))
+    lines = lines_of(asked(Question(view, TOOLS["file_editor"]), "every", []))
+    assert "  a and p stand for exactly this call of file_editor" in [line.plain for line in lines]

@@ -92,4 +92,4 @@ def test_help_is_worth_reading() -> None:
         assert f"  {command} " in said
     assert "  profile  " in agentrt(Path("/nonexistent"), "--help").stdout
     assert "--model openai/gpt-5.5 --reasoning-effort low\n" in agentrt(Path("/"), "profile", "save", "--help").stdout
-    assert "$AGENTRT_MODEL, else openai/gpt-5.5" in agentrt(Path("/"), "run", "--help").stdout
+    assert "else openai/gpt-5.5" in agentrt(Path("/"), "run", "--help").stdout

@@ -23,7 +23,7 @@ from .test_main import agentrt, environment
 
 pytestmark = pytest.mark.long
 
-PROMPT = "\n  > "
+PROMPT = "\n  then Enter > "
 
 
 def home_of(tmp_path: Path, *names: str) -> dict[str, str]:
@@ -55,7 +55,7 @@ async def test_each_answer_does_what_it_says(tmp_path: Path) -> None:
             asked = await terminal.until(PROMPT)
             assert "? terminal  $ rm -rf ~/one\n  high: deletes outside" in asked
             assert "; asked because of its risk\n" in asked
-            assert 'a and p remember: allow terminal, command "rm -rf ~/one"\n' in asked
+            assert "a and p stand for every call of terminal with this command\n" in asked
             terminal.type("")
             assert "y once" in await terminal.until(PROMPT)
             terminal.type("it is needed")
@@ -79,6 +79,28 @@ async def test_each_answer_does_what_it_says(tmp_path: Path) -> None:
     assert [event.scope for event in events if isinstance(event, RuleAdded)] == ["session", "project"]
     refused = [event.rejection_reason for event in events if isinstance(event, UserRejectObservation)]
     assert refused[0] == "it is needed"
+
+
+@pytest.mark.real
+async def test_the_demo_asks_about_each_action_if_it_is_told_to(tmp_path: Path) -> None:
+    demo = [sys.executable, "-m", "agentrt", "demo", "--pace", "0", "--ask"]
+    async with Terminal(demo, environment(tmp_path / "store")) as terminal:
+        for _ in range(3):
+            await terminal.until(PROMPT)
+            terminal.type("y")
+        asked = await terminal.until(PROMPT)
+        assert "  │ -return int(self.quantity" in asked
+        assert "  │ +return (self.quantity" in asked
+        assert "  low: " in asked
+        assert "; asked because every action is asked about\n" in asked
+        terminal.type("y")
+        await terminal.until(PROMPT)
+        terminal.type("y")
+        assert await terminal.exit_code() == 0
+    assert terminal.text.count("  │ approved\n") == 5
+    assert "✓ the tests pass" in terminal.text
+    refused = await anyio.to_thread.run_sync(lambda: agentrt(tmp_path / "store", "demo", "--ask"))
+    assert "--ask needs a terminal" in refused.stderr
 
 
 async def test_ctrl_c_takes_a_question_back_and_resume_asks_what_waits(tmp_path: Path) -> None:
@@ -114,7 +136,7 @@ async def test_what_a_rule_asks_about_is_not_remembered_away(tmp_path: Path) -> 
         async with Terminal(run(provider, tmp_path, "--confirm", "never"), env) as terminal:
             asked = await terminal.until(PROMPT)
             assert 'asked because a rule says so: ask terminal, command like "echo *"' in asked
-            assert "remember" not in asked
+            assert "stand for" not in asked
             terminal.type("a")
             assert "y once    n no" in await terminal.until(PROMPT)
             terminal.type("yes")
@@ -181,7 +203,7 @@ async def test_a_delegated_conversation_is_asked_about_while_another_works(tmp_p
         asked = await terminal.until(PROMPT)
         assert "? terminal  $ rm -rf ~/one\n  high: deletes outside" in asked
         assert "in the delegated task: tidy" in asked
-        assert "a and p remember" in asked
+        assert "a and p stand for" in asked
         terminal.type("a")  # so that the same is not asked again below
         assert "? terminal  $ rm -rf ~/two" in await terminal.until(PROMPT)
         assert not (tmp_path / "one").exists()

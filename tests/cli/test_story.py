@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 from msgspec.structs import replace
+from rich.text import Text
 
-from agentrt.cli.story import FOLDED, Story, summary
+from agentrt.cli.story import FOLDED, MARGIN, Story, summary, with_margin
 from agentrt.events import (
     ActionRevised,
     AgentErrorEvent,
@@ -17,6 +18,8 @@ from agentrt.events import (
     ChildStarted,
     ChildWaiting,
     Condensation,
+    ConfirmationGiven,
+    ConfirmationRequested,
     ConversationErrorEvent,
     CriticAssessed,
     Event,
@@ -294,3 +297,26 @@ def test_a_rewind_of_files_names_those_that_stayed_and_those_that_went_whoever_c
     ]
     many = FilesRestored(to=3, left=tuple(f"f{number}" for number in range(25)), left_count=1200)
     assert told(many)[-1].endswith("f19 and 1,180 more")
+
+
+def test_the_lines_of_a_wrapped_line_keep_its_margin() -> None:
+    words = "a line that is longer than the terminal"
+    wrapped = with_margin(Text(MARGIN + words, "red"), 20)
+    assert all(line.plain.startswith(MARGIN) and line.cell_len <= 20 for line in wrapped.split("\n"))
+    assert " ".join(line.plain.removeprefix(MARGIN).strip() for line in wrapped.split("\n")) == words
+    for line in (Text("● terminal  " + words), Text(MARGIN + "short")):
+        assert with_margin(line, 20) is line
+
+
+def test_what_was_asked_and_approved_stays_in_the_story() -> None:
+    action = samples.action(id="a1")
+    asked = ConfirmationRequested(action_ids=("a1",), reasons=("every",))
+    approved = ConfirmationGiven(action_ids=("a1",))
+    told = Story()
+    told.use((samples.definition("terminal"),))
+    lines = [line.plain for event in (action, asked, approved) for line in told.tell(event)]
+    assert lines == ["● terminal  $ ls", "  │ approved"]
+    live = Story(asks=True)  # the question shows the action, the story tells it when it is decided
+    assert not [line for event in (action, asked) for line in live.tell(event)]
+    by = replace(approved, by="ann")
+    assert [line.plain for line in live.tell(by)][-1] == "  │ approved by ann"

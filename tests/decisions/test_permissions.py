@@ -250,7 +250,7 @@ def test_reasons_are_looked_for_in_this_order() -> None:
     assert why(state, pending(risk=high, causes=("web",), sinks=("network",), asked=True)) == "flow:web>network"
     assert why(state, pending(risk=high, causes=("web",), asked=True)) == "hook"
     assert why(state, pending(risk=high)) == "rule"
-    assert why(state, pending("look", risk=high)) == "risk"
+    assert why(state, pending("look", risk=high)) == "every"
     assert why(state, pending("finish", risk=high)) is None
     assert why(state, pending(risk=high, approved=True)) is None
 

@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.text import Text
 
 from ..specs.rules import Scope
-from .permissions import rule_words
+from .permissions import calls_like
 from .questions import Question
-from .story import RISK
-from .wording import clean, headline
+from .story import CHANGED, MARGIN, RISK
+from .wording import clean, headline, proposed
 
 NOBODY = "No user is present to approve this: do it in a way that needs no approval, or say what you would have done."
 NO = "The user said no."
@@ -67,7 +67,7 @@ def ask_person(console: Console) -> Answer:
             console.print(line, soft_wrap=True)
         while True:
             _forget_typed()
-            console.print(Text("  > ", "bold yellow"), end="")
+            console.print(Text("  then Enter > ", "bold yellow"), end="")
             said = await typed()
             if said is None:
                 console.print()
@@ -81,30 +81,31 @@ def ask_person(console: Console) -> Answer:
 
 
 def lines_of(question: Question) -> list[Text]:
-    """Return a question as lines for the terminal."""
+    """Return a question as lines for the terminal. The last one names the keys."""
     risk, words = question.risk, headline(question.action, question.tool, SHOWN)
     asked = Text.assemble(
         ("? ", "bold yellow"), (clean(question.action.tool_name), "bold blue"), "  ", (clean(words), "bold")
     )
+    change = proposed(question.action, question.tool)
     rated = Text("  ")
     rated.append("unrated" if risk is None else risk.value.lower(), "yellow" if risk is None else RISK[risk])
     rated.append(f": {clean(question.rating)}" if question.rating else "")
     rated.append(f"; asked {clean(question.why)}", "dim")
-    lines = [asked, rated]
-    if clean(words) != words:
+    lines = [asked, *(Text(f"{MARGIN}{clean(line)}", CHANGED[line[0]]) for line in change), rated]
+    if any(clean(shown) != shown for shown in (words, *change)):
         lines.append(Text("  it has characters that cannot be shown", "yellow"))
     if question.task:
         lines.append(Text(f"  in the delegated task: {clean(question.task)}", "dim"))
     if question.always is not None:
-        lines.append(Text(f"  a and p remember: {clean(rule_words(question.always))}", "dim"))
+        lines.append(Text(f"  a and p stand for {clean(calls_like(question.always))}", "dim"))
     return [*lines, _keys(question)]
 
 
 def _keys(question: Question) -> Text:
     keys = [("y", "once")]
     if question.always is not None:
-        keys += [("a", "always in this conversation"), ("p", "always in this project")]
-    keys += [("n", "no, or write why not"), ("q", "stop here")]
+        keys += [("a", "always here"), ("p", "always in this project")]
+    keys += [("n", "no, or write why"), ("q", "stop")]
     return Text("  ").join(Text.assemble((f"  {key}", "bold yellow"), f" {does}") for key, does in keys)
 
 

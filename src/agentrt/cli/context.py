@@ -28,9 +28,10 @@ from ..specs.llm import members
 from ..state import fold
 from ..storage import default_store, open_storage
 from ..tools import BUILT_IN
+from .defaults import default_model
 from .finding import find
 from .listing import PIPED
-from .options import DEFAULT_MODEL, plugin_option, store_option
+from .options import plugin_option, store_option
 from .permissions import rule_words
 from .places import workspace_option
 from .wording import clean, count
@@ -52,7 +53,7 @@ class Place(msgspec.Struct, frozen=True):
                 home = Path.home()
                 resolver = Resolver(home, cache, storage.shelf, saved_profile)
                 context = AgentContext(load_user_skills=True, plugins=self.plugins)
-                agent = Agent(llm=LLM(model=os.environ.get("AGENTRT_MODEL", DEFAULT_MODEL)), context=context)
+                agent = Agent(llm=LLM(model=default_model(os.environ)), context=context)
                 return await resolver.resolve(agent, LocalWorkspace(self.workspace), known_tools())
 
         return anyio.run(resolve)

@@ -17,10 +17,10 @@ from rich.text import Text
 from ..context.replies import ModelReply
 from ..conversation import Conversation
 from ..runtime import Runtime
-from ..specs import Agent, ConfirmRisky
+from ..specs import Agent, AlwaysConfirm, ConfirmRisky
 from ..testing import ScriptedProvider, call, finish
 from ..tools import ToolType
-from .asking import refuse
+from .asking import ask_person, refuse
 from .session import work
 from .views import View
 
@@ -54,9 +54,18 @@ def script(project: Path) -> list[ModelReply]:
 
 
 async def demo(
-    view: View, console: Console, *, pace: float = 0.0, store: str | None = None, tools: Sequence[ToolType] = ()
+    view: View,
+    console: Console,
+    *,
+    pace: float = 0.0,
+    ask: bool = False,
+    store: str | None = None,
+    tools: Sequence[ToolType] = (),
 ) -> int:
-    """Run the demo and then the project's tests; return 0 only if the conversation finished and the tests pass."""
+    """Run the demo and then the project's tests; return 0 only if the conversation finished and the tests pass.
+
+    With `ask`, the person at the terminal is asked about each action.
+    """
     project = await anyio.to_thread.run_sync(_scratch_project)
     console.print(
         Text(
@@ -66,13 +75,13 @@ async def demo(
     )
     console.print(Text(f"project {project} (a copy, which stays after the demo)", "dim"), soft_wrap=True)
     async with ScriptedProvider(script(project), pace=pace) as provider:
-        agent = Agent(llm=provider.llm(), analyzer="rules", confirmation=ConfirmRisky())
+        agent = Agent(llm=provider.llm(), analyzer="rules", confirmation=AlwaysConfirm() if ask else ConfirmRisky())
         async with Runtime(store, tools=tools) as runtime:
             with console.status(Text("loading the model client", "dim")):
                 await runtime.client.prepare(agent.llm)
             async with Conversation(agent, project, runtime=runtime) as conversation:
                 await conversation.send_message(TASK)
-                code = await work(conversation, view, console, refuse, runtime.store)
+                code = await work(conversation, view, console, ask_person(console) if ask else refuse, runtime.store)
             log = runtime.store.where(conversation.id)
     passed = await _tests_pass(project, console)
     console.print(Text(f"log     {log}\nread it: agentrt show {conversation.id}", "dim"), soft_wrap=True)

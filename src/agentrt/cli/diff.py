@@ -17,10 +17,10 @@ from ..state import seq_of
 from ..workspaces import FileChanges
 from .finding import find, place
 from .options import store_option
+from .story import CHANGED
 from .wording import clean
 
 _MARKS = {"added": ("A", "green"), "deleted": ("D", "red"), "modified": ("M", "yellow")}
-_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.command()
@@ -84,5 +84,5 @@ def diff(
 def colored(told: str) -> Iterator[Text]:
     """Return the lines of a unified diff, coloured."""
     for line in told.splitlines():
-        style = "bold" if line.startswith(("diff ", "+++", "---")) else _STYLES.get(line[:1], "")
+        style = "bold" if line.startswith(("diff ", "+++", "---")) else CHANGED.get(line[:1], "")
         yield Text(clean(line), style)

@@ -35,6 +35,9 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 FEW = 15
 """Maximum number of options that stand in one list."""
 
+SUMMARY = 200
+"""Maximum number of characters of a command's summary, its first sentence; longer than a line, it is wrapped."""
+
 
 class Command(click.Command):
     """A command whose options are shown in groups, if they are many."""
@@ -60,8 +63,7 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by group."""
         names = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
-        limit = formatter.width - 6 - max(map(len, names))
-        rows = {name: (name, self.commands[name].get_short_help_str(limit)) for name in names}
+        rows = {name: (name, self.commands[name].get_short_help_str(SUMMARY)) for name in names}
         _write(formatter, COMMANDS, rows, "Other commands")
 
 

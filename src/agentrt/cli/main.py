@@ -19,6 +19,7 @@ from ..errors import AgentrtError, LogCorrupt, MissingKey
 from ..events import Cursor, Event, ExecutionStatus
 from ..runtime import Runtime
 from ..specs import ConfirmationPolicy
+from ..specs.llm import members
 from ..state import fold
 from ..storing import Gap
 from .agents import agents
@@ -149,9 +150,8 @@ def run(
             ) as conversation:
                 created = conversation.state.created
                 assert created is not None
-                console.print(
-                    Text(f"conversation {conversation.id} in {created.workspace.path}", "dim"), soft_wrap=True
-                )
+                where = f"conversation {conversation.id} in {created.workspace.path}, with {members(spec.llm)[0].model}"
+                console.print(Text(clean(where), "dim"), soft_wrap=True)
                 await beginning.of(conversation)
                 asks = not yes and sys.stdin.isatty() and console.is_terminal
                 await offer_consent(conversation, console, ask=asks, store=store)
@@ -272,16 +272,21 @@ def show(conversation: str | None, whole: bool, at: Cursor | None, as_json: bool
 @click.option(
     "--pace", type=click.FloatRange(0, 1), default=0.02, show_default=True, help="Seconds between streamed pieces."
 )
+@click.option("--ask", is_flag=True, help="Be asked about each action, as with `agentrt run --confirm always`.")
 @json_option
 @store_option
-def demo(pace: float, as_json: bool, store: str | None) -> None:
+def demo(pace: float, ask: bool, as_json: bool, store: str | None) -> None:
     """Watch an agent fix a small project, without a key and without a network.
 
     The model's replies are scripted; the HTTP, the shell, the files, the test runs and the log are real.
     """
+    if ask and not (sys.stdin.isatty() and sys.stdout.isatty() and not as_json):
+        raise click.UsageError("--ask needs a terminal, and no --json")
     from .demo import demo as run_demo  # with an HTTP server, which takes longer to import than all the rest
 
-    _drive(lambda console: run_demo(view_for(console, as_json=as_json), console, pace=pace, store=store), as_json)
+    _drive(
+        lambda console: run_demo(view_for(console, as_json=as_json), console, pace=pace, ask=ask, store=store), as_json
+    )
 
 
 for command in (

@@ -38,11 +38,10 @@ from ..specs.hooks import hooks_from_json
 from ..specs.llm import members
 from ..specs.presets import PRESETS, PresetName
 from ..specs.rules import Verdict
+from .defaults import WORDS, default_model
 from .own_tools import own_tools
 from .permissions import rule_from
 from .servers import given_secrets, servers_option
-
-DEFAULT_MODEL = "openai/gpt-5.5"
 
 POLICIES: Mapping[str, ConfirmationPolicy] = {
     "risky": ConfirmRisky(),
@@ -197,7 +196,7 @@ _AGENT: tuple[Option, ...] = (
         "--model",
         "-m",
         default=None,
-        show_default=f"$AGENTRT_MODEL, else {DEFAULT_MODEL}",
+        show_default=WORDS,
         help="Any model that litellm knows, with its provider.",
     ),
     base_url_option,
@@ -323,7 +322,7 @@ def chosen_llm(
     if profile is None:
         into, out = price or (None, None)
         return LLM(
-            model=model or os.environ.get("AGENTRT_MODEL", DEFAULT_MODEL),
+            model=model or default_model(os.environ),
             base_url=base_url,
             input_cost_per_token=into,
             output_cost_per_token=out,

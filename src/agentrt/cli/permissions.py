@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
+from ..decisions.permissions import WHOLE
 from ..specs import PermissionRule
 from ..specs.rules import Verdict
 from ..tools import BUILT_IN, ToolType
@@ -59,7 +60,17 @@ def rule_words(rule: PermissionRule) -> str:
         return f"{rule.verdict} {tool}"
     exact = _literally(rule.pattern)
     how = f'like "{rule.pattern}"' if exact is None else f'"{exact}"'
+    if rule.argument == WHOLE and exact is not None:
+        return f"{rule.verdict} {tool}, exactly {exact}"
     return f"{rule.verdict} {tool}, {rule.argument or 'any argument'} {how}"
+
+
+def calls_like(rule: PermissionRule) -> str:
+    """Return which calls a rule stands for that a permanent answer adds."""
+    tool = _literally(rule.tool)
+    if rule.argument == WHOLE:
+        return f"exactly this call of {tool}"
+    return f"every call of {tool}" + (f" with this {rule.argument}" if rule.argument else "")
 
 
 def _literally(pattern: str) -> str | None:

@@ -67,7 +67,7 @@ def asked(question: Question, code: str, events: Sequence[Event], rule: Permissi
                 code = reasons.get(action.id, code)
             case HookExecutionEvent() if event.target == action.id and event.verdict == "ask":
                 detail = event.reason or detail
-    always = remembering(action, question.tool) if code == "risk" else None
+    always = remembering(action, question.tool) if code in ("risk", "every") else None
     return replace(question, why=why_asked(code, detail), always=always)
 
 

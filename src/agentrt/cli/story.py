@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec.structs import replace
+from rich.console import Console
 from rich.text import Text
 
 from ..context.replies import DO_NOT_FIT
@@ -56,6 +57,11 @@ RISK = {
 }
 """The colours of the risk ratings."""
 
+MARGIN = "  │ "
+"""The beginning of the lines that belong to an action."""
+
+CHANGED = {"+": "green", "-": "red", "@": "cyan"}
+"""The colours of a change's lines, by their first character."""
 
 _TOLD = {"hook": "↪ ", "environment": "↪ agentrt told the model: "}
 """Prefixes of messages to the model that do not come from a person."""
@@ -64,13 +70,14 @@ _TOLD = {"hook": "↪ ", "environment": "↪ agentrt told the model: "}
 class Story:
     """Turns events into lines; an action is printed when its risk is known.
 
-    `said` are the ids of messages and thoughts that were already shown while they streamed in.
+    `said` are the ids of messages and thoughts that were already shown while they streamed in. With `asks`, a question
+    shows what waits for approval, and the story tells an action when it is decided.
     """
 
-    def __init__(self, *, folded: bool = True) -> None:
+    def __init__(self, *, folded: bool = True, asks: bool = False) -> None:
         self.said: set[str] = set()
         self._tools: dict[str, ToolDefinition] = {}
-        self._folded = folded
+        self._folded, self._asks = folded, asks
         self._untold: dict[str, ActionEvent] = {}
         self._risk: dict[str, SecurityRisk] = {}
         self._children: dict[str, str] = {}
@@ -94,9 +101,11 @@ class Story:
                 self._risk[event.action_id] = event.risk
             case ExecutionStarted():
                 yield from self._action(event.action_id)
-            case ConfirmationGiven(by=by) if by:
-                yield Text(f"  │ approved by {clean(by)}", "green")
-            case ConfirmationRequested():
+            case ConfirmationGiven():
+                for action_id in event.action_ids:
+                    yield from self._action(action_id)
+                yield Text(f"  │ approved by {clean(event.by)}" if event.by else f"{MARGIN}approved", "green")
+            case ConfirmationRequested() if not self._asks:
                 for action_id in event.action_ids:
                     yield from self._action(action_id)
             case ObservationEvent():
@@ -173,7 +182,7 @@ class Story:
         for block in more:
             begin, _, rest = block.partition("\n")
             folded = f"  … {count(rest.count(chr(10)) + 1, 'more line')}" if rest else ""
-            yield Text(f"  │ {begin}{folded}", "dim")
+            yield Text(f"{MARGIN}{begin}{folded}", "dim")
 
     def _headline(self, action: ActionEvent) -> str:
         return headline(action, self._tools.get(action.tool_name))
@@ -199,13 +208,12 @@ class Story:
 
     def _diff(self, changed: str) -> Iterator[Text]:
         lines = [line for line in changed.splitlines() if not line.startswith(("---", "+++"))]
-        styles = {"+": "green", "-": "red", "@": "cyan"}
         for line in self._fold(lines, FOLDED_DIFF):
-            yield Text(f"  │ {clean(line)}", styles.get(line[:1], "dim"))
+            yield Text(f"{MARGIN}{clean(line)}", CHANGED.get(line[:1], "dim"))
 
     def _indented(self, text: str, style: str) -> Iterator[Text]:
         for line in self._fold(text.splitlines()):
-            yield Text(f"  │ {clean(line).expandtabs(4)}", style)
+            yield Text(f"{MARGIN}{clean(line).expandtabs(4)}", style)
 
     def _fold(self, lines: list[str], most: int = FOLDED) -> list[str]:
         if not self._folded or len(lines) <= most + 1:
@@ -237,6 +245,15 @@ def _diff(event: ObservationEvent) -> str:
     except msgspec.ValidationError:
         return ""
     return found.diff if found is not None else ""
+
+
+def with_margin(line: Text, width: int) -> Text:
+    """Return a line that fits a terminal of this width; if it has a margin, so has every line that it is wrapped to."""
+    margin = line.plain[: len(MARGIN)]
+    if margin != MARGIN or line.cell_len <= width or width <= 2 * len(MARGIN):
+        return line
+    wrapped = line[len(MARGIN) :].wrap(Console(), width - len(MARGIN))
+    return Text("\n").join(Text.assemble((MARGIN, line.style), part) for part in wrapped)
 
 
 def gap_line(gap: Gap) -> Text:

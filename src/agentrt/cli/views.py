@@ -15,7 +15,7 @@ from ..deltas import Delta
 from ..events import ActionEvent, Event, ExecutionStarted, MessageEvent, ModelCalled, ModelCallStarted
 from ..specs import ToolDefinition
 from ..specs.content import plain
-from .story import Story
+from .story import Story, with_margin
 from .wording import clean
 
 
@@ -118,7 +118,7 @@ class LiveView:
     """
 
     def __init__(self, console: Console, indicator: Indicator | None = None, *, thoughts: bool = False) -> None:
-        self._console, self._story = console, Story()
+        self._console, self._story = console, Story(asks=True)
         self._indicator = indicator or Spinner(console)
         self._channels = ("text", "reasoning") if thoughts else ("text",)
         self._open = False
@@ -141,7 +141,7 @@ class LiveView:
         if lines or (isinstance(item, ModelCalled) and not self._open):
             self.rest()
         for line in lines:
-            self._console.print(line)
+            self._console.print(with_margin(line, self._console.width))
         match item:
             case ModelCallStarted():
                 self._begin("thinking")

@@ -10,7 +10,7 @@ import msgspec
 from ..events import ActionEvent, Condensation
 from ..specs import ToolDefinition
 from ..specs.flow import Label, Sink
-from ..specs.headlines import headline_of
+from ..specs.headlines import change_of, headline_of
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -72,6 +72,16 @@ def headline(action: ActionEvent, tool: ToolDefinition | None = None, most: int 
     return as_sent(action, most)
 
 
+def proposed(action: ActionEvent, tool: ToolDefinition) -> list[str]:
+    """Return the lines that an action would take out of a file ("-") and put into it ("+"), as its tool declares."""
+    if action.malformed is not None or tool.edits is None:
+        return []
+    try:
+        return change_of(tool.edits, msgspec.json.decode(action.arguments_json, type=dict[str, object]))
+    except msgspec.DecodeError:
+        return []
+
+
 def as_sent(action: ActionEvent, most: int = SHOWN) -> str:
     """Return an action's arguments on one line, as the model sent them."""
     sent = bytes(action.arguments_json).decode() if action.malformed is None else action.malformed
@@ -85,6 +95,8 @@ def why_asked(code: str, detail: str = "") -> str:
     match code:
         case "risk" | "":
             return "because of its risk"
+        case "every":
+            return "because every action is asked about"
         case "rule":
             return f"because a rule says so{more}"
         case "hook":

@@ -15,7 +15,7 @@ from ..security.found import names_effects, texts
 from ..specs import HookEvent, PermissionRule, SecurityRisk, ToolDefinition
 from ..specs.flow import Sink
 from ..specs.hooks import hooks_for
-from ..specs.policies import NeverConfirm, asks
+from ..specs.policies import AlwaysConfirm, NeverConfirm, asks
 from ..specs.rules import Verdict
 from ..state import Pending, State
 
@@ -61,6 +61,8 @@ def asked(state: State, pending: Pending, rule: PermissionRule | None) -> str | 
         return "rule" if rule.verdict == "ask" else None
     if tool.harmless:
         return None
+    if isinstance(state.spec.confirmation, AlwaysConfirm):
+        return "every"
     return "risk" if asks(state.spec.confirmation, pending.risk or SecurityRisk.UNKNOWN) else None
 
 

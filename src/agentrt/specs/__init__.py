@@ -30,7 +30,7 @@ from .remote import RemoteWorkspace
 from .rules import PermissionRule
 from .skill import Skill
 from .stuck import Critic, StuckDetection
-from .tool import ClientTool, OnCrash, Same, Tool, ToolAnnotations, ToolDefinition
+from .tool import ClientTool, Edits, OnCrash, Same, Tool, ToolAnnotations, ToolDefinition
 from .workspace import DockerWorkspace, LocalWorkspace, Workspace
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "Critic",
     "DockerWorkspace",
     "Durability",
+    "Edits",
     "Effects",
     "FallbackLLM",
     "FileContent",

@@ -1,4 +1,4 @@
-"""Headlines: a tool call in one line, from templates that the tool declares. Pure.
+"""A tool call for people, as the tool declares: its headline, and the change that it would make. Pure.
 
 A template has the names of arguments in braces: "{command} {path}". The first template applies whose arguments are all
 given and not empty. A template with "{command:empty}" is for a call whose `command` is an empty string.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from .tool import Edits
+
 _NAMED = re.compile(r"\{(\w+)(:empty)?\}")
 
 
@@ -18,6 +20,19 @@ def headline_of(templates: Iterable[str], arguments: Mapping[str, object]) -> st
         if all(_fits(arguments.get(name), empty) for name, empty in _NAMED.findall(template)):
             return _NAMED.sub(lambda name: _word(arguments.get(name[1])), template)
     return None
+
+
+def change_of(edits: Edits, arguments: Mapping[str, object]) -> list[str]:
+    """Return the change that a call would make: the lines that it takes out after a "-", those that it puts in after a
+    "+".
+    """
+    return [
+        sign + line
+        for sign, names in (("-", edits.removes), ("+", edits.adds))
+        for name in names
+        if isinstance(text := arguments.get(name), str)
+        for line in text.splitlines()
+    ]
 
 
 def _fits(value: object, empty: str) -> bool:

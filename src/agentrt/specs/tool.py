@@ -53,6 +53,16 @@ class Same(Given, frozen=True, omit_defaults=True):
     unless: dict[str, str | bool] = msgspec.field(default_factory=dict)
 
 
+class Edits(Given, frozen=True, omit_defaults=True):
+    """The arguments that hold the text that a call takes out of a file, and the text that it puts in.
+
+    A person who is asked to approve a call sees both as a change.
+    """
+
+    removes: tuple[str, ...] = ()
+    adds: tuple[str, ...] = ()
+
+
 class Tool(Given, frozen=True, omit_defaults=True, dict=True):
     """A tool of an agent: its name and the parameters of its implementation."""
 
@@ -145,6 +155,8 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """Which calls a permanent answer covers; None: all calls of the tool, or only the identical call."""
     headline: tuple[str, ...] = ()
     """Templates for a call in one line (see `headline_of`); empty: the arguments as they were sent."""
+    edits: Edits | None = None
+    """Where a call has the text that it changes in a file; None: it has none."""
     aliases: tuple[str, ...] = ()
     """Other names by which models call it."""
     shell: str = ""

@@ -18,7 +18,7 @@ from ..context.replies import DO_NOT_FIT, BadCall
 from ..decisions import EVERYTHING, FILE
 from ..errors import ConfigurationError, ToolMissing
 from ..protocols import Observation, ToolContext, ToolExecutor
-from ..specs import OnCrash, Tool, ToolAnnotations, ToolDefinition, Workspace
+from ..specs import Edits, OnCrash, Tool, ToolAnnotations, ToolDefinition, Workspace
 from ..specs.content import sound
 from ..specs.effects import Effects
 from ..specs.flow import Label
@@ -47,6 +47,7 @@ _CHECKED: Mapping[str, Any] = {
     "labels": tuple[Label, ...],
     "same": Same | None,
     "headline": tuple[str, ...],
+    "edits": Edits | None,
     "aliases": tuple[str, ...],
     "shell": str,
     "harmless": bool,
@@ -89,6 +90,7 @@ class ToolType:
     effects: Callable[[Any, Workspace], Effects] | None = None
     same: Same | str | None = None
     headline: tuple[str, ...] | str = ()
+    edits: Edits | None = None
     aliases: tuple[str, ...] = ()
     shell: str = ""
     harmless: bool = False

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, overload
 
 from ..errors import ConfigurationError
 from ..protocols import Observation, ToolContext
-from ..specs import Agent, Effects, OnCrash, Same, ToolAnnotations, Workspace
+from ..specs import Agent, Edits, Effects, OnCrash, Same, ToolAnnotations, Workspace
 from ..specs.content import sound, text
 from ..specs.flow import Label
 from ..specs.schemas import encoded
@@ -40,6 +40,7 @@ def tool(
     resources: Callable[[Any, Workspace], tuple[str, ...] | None] = ...,
     same: Same | str | None = ...,
     headline: tuple[str, ...] | str = ...,
+    edits: Edits | None = ...,
     labels: tuple[Label, ...] = ...,
 ) -> Callable[[Function], ToolType]: ...
 def tool(

@@ -26,10 +26,10 @@ from ...secrets import Mask
 from ...specs import LLM, Agent, DockerWorkspace, LocalWorkspace
 from ...tools import ToolType
 from ..consenting import offer_consent
+from ..defaults import default_model
 from ..finding import Found, find, newest_in
 from ..help import Command
 from ..options import (
-    DEFAULT_MODEL,
     Beginning,
     agent_of,
     agent_options,
@@ -238,7 +238,7 @@ class Chatting:
         from .talk import Place
 
         directory = next(iter(runtime.store.places), None)
-        hidden = Mask(keys_of(LLM(model=DEFAULT_MODEL), os.environ))
+        hidden = Mask(keys_of(LLM(model=default_model(os.environ)), os.environ))
         kept = Kept(Path(directory) / NAME if directory is not None else None, hidden.text)
         store = None if self._store is None else str(self._store)
         return Place(runtime.store, kept, ProfileStore(profiles_file(store)), self._yes, self._titles)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ...errors import ToolError
 from ...protocols import ToolContext
-from ...specs import OnCrash, ToolAnnotations, Workspace
+from ...specs import Edits, OnCrash, ToolAnnotations, Workspace
 from ...specs.effects import Effects, FileText
 from ..clipping import clip
 from ..definition import Params, ToolType, file_key
@@ -92,6 +92,7 @@ edit = ToolType(
     effects=_effects,
     same="file_path",
     headline="{file_path}",
+    edits=Edits(("old_string",), ("new_string",)),
     aliases=("replace", "str_replace", "edit_file", "search_replace"),
     parts={"edit": {}, "multiedit": {}},
 )

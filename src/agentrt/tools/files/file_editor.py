@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ...errors import ToolError
 from ...protocols import ToolContext
-from ...specs import OnCrash, Same, ToolAnnotations, Workspace
+from ...specs import Edits, OnCrash, Same, ToolAnnotations, Workspace
 from ...specs.effects import Effects, FileText
 from ..clipping import clip
 from ..definition import Params, ToolType, file_key
@@ -145,8 +145,8 @@ file_editor = ToolType(
     description=(
         "View, create and edit text files. `view` shows a file with line numbers, a directory two"
         " levels deep; `create` makes a new file; `str_replace` replaces a text that occurs exactly once; `insert`"
-        " adds lines after a line; `undo_edit` takes the last edit of a file back. Of more than 16000 characters a view"
-        " shows the first lines, and says which range comes next."
+        " adds lines after a line; `undo_edit` takes the last edit of a file back. A view of more than 16000"
+        " characters is cut, and says which range comes next."
     ),
     action=FileEditorAction,
     executor=FileEditor,
@@ -156,6 +156,7 @@ file_editor = ToolType(
     effects=_effects,
     same=Same("path", {"command": "view"}),
     headline="{command} {path}",
+    edits=Edits(("old_str",), ("new_str", "file_text")),
     aliases=_ALIASES,
     parts={
         "read": {"command": "view"},

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ...errors import ToolError
 from ...protocols import ToolContext
-from ...specs import OnCrash, Same, ToolAnnotations, Workspace
+from ...specs import Edits, OnCrash, Same, ToolAnnotations, Workspace
 from ...specs.effects import Effects, FileText
 from ..definition import Params, ToolType, file_key
 from .file_editor import FileEditor, FileEditorAction
@@ -99,6 +99,7 @@ planning_file_editor = ToolType(
     effects=_effects,
     same=Same("path", {"command": "view"}),
     headline="{command} {path}",
+    edits=Edits(("old_str",), ("new_str", "file_text")),
     aliases=("plan_editor",),
     parts={"read": {"command": "view"}},
 )

@@ -10,7 +10,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from ...protocols import ToolContext
-from ...specs import OnCrash, ToolAnnotations, Workspace
+from ...specs import Edits, OnCrash, ToolAnnotations, Workspace
 from ...specs.effects import Effects, FileText
 from ..definition import Params, ToolType, file_key
 from .opened import FileEditorObservation, edited, opened, place, shown
@@ -64,6 +64,7 @@ write_file = ToolType(
     effects=_effects,
     same="file_path",
     headline="{file_path}",
+    edits=Edits(adds=("content",)),
     aliases=("write", "create_file", "save_file"),
     parts={"write": {}},
 )

@@ -294,7 +294,7 @@ terminal = ToolType(
         " that prints nothing for 30 s, or reaches its `timeout`, is left running (exit code -1): wait for it with an"
         " empty command, send it input with `is_input`; each result has only what is new since the one before."
         " Start servers in the background with `&` and their output in a file. Calls with another `session` have a"
-        " shell of their own beside it. Editors, pagers and other programs that fill the terminal need `screen`."
+        " shell of their own beside it. Programs that fill the terminal need `screen`."
     ),
     action=TerminalAction,
     executor=Terminal,

@@ -1819,6 +1819,10 @@ export interface components {
             /** @constant */
             type: "DurabilityChanged";
         };
+        Edits: {
+            adds?: string[];
+            removes?: string[];
+        };
         Ended: {
             conversation: string;
             problem: components["schemas"]["Problem"];
@@ -3178,6 +3182,7 @@ export interface components {
             delegates?: boolean;
             description: string;
             dispatches?: boolean;
+            edits?: components["schemas"]["Edits"] | null;
             ends_turn?: boolean;
             harmless?: boolean;
             headline?: string[];

@@ -47,6 +47,7 @@ it("drops what steers a screen or turns the direction of writing", () => {
 });
 
 it("says why a person is asked", () => {
+  expect(whyAsked("every")).toBe("because every action is asked about");
   expect(whyAsked("risk")).toBe("at this risk level");
   expect(whyAsked("flow:web>network")).toBe("because content from the web may have caused it, and it uses the network");
   expect(whyAsked("lost:terminal")).toContain("again, because the terminal was restarted");

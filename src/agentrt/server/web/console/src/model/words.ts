@@ -54,6 +54,7 @@ const EFFECTS: Record<string, string> = {
 /** Why an action needs approval, by the code in `ConfirmationRequested`. */
 export function whyAsked(code: string): string {
   if (code === "" || code === "risk") return "at this risk level";
+  if (code === "every") return "because every action is asked about";
   if (code === "rule") return "because of a rule";
   if (code === "hook") return "because of a hook";
   const [kind, flow = ""] = splitOnce(code, ":");

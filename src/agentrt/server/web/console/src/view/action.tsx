@@ -30,7 +30,9 @@ interface Details {
 }
 
 /** Whether the tool works on files. */
-const ofFiles = (tool: Tool): boolean => tool.same?.argument === "path";
+const ofFiles = (tool: Tool): boolean => tool.edits !== undefined || tool.same?.argument === "path";
+
+const pathOf = (tool: Tool, given: Record<string, unknown>): string => String(given[tool.same?.argument ?? "path"] ?? "");
 
 function iconOf(tool: Tool, details: Details): IconName {
   if (tool.shell) return "terminal";
@@ -114,7 +116,7 @@ function Body({ tool, entry, details, output }: { tool: Tool; entry: ActionEntry
   }
   if (result.type === "UserRejectObservation") return <p class="rejection">{clean(result.rejection_reason ?? "Rejected by the user.")}</p>;
   if (result.type === "AgentErrorEvent") return <p class={entry.phase === "interrupted" ? "cut-off" : "rejection"}>{clean(result.error)}</p>;
-  const path = String(entry.arguments.path ?? "");
+  const path = pathOf(tool, entry.arguments);
   if (details.diff) return <Diff diff={details.diff} label={`Changes to ${path}`} path={path} />;
   if (details.task_list) return <Plan tasks={details.task_list} />;
   if (tool.delegates && !result.is_error) return <Report text={textOf(result.content).replace(TRAILER, "")} />;
@@ -150,13 +152,14 @@ function Report({ text }: { text: string }) {
 
 /** The change that a waiting action would make. */
 function Proposed({ tool, given }: { tool: Tool; given: Record<string, unknown> }) {
-  if (ofFiles(tool)) {
-    const removed = typeof given.old_str === "string" ? given.old_str : "";
-    const added = [given.new_str, given.file_text].find((text): text is string => typeof text === "string") ?? "";
-    const lines = (text: string, sign: string): string[] => (text === "" ? [] : text.split("\n").map((line) => sign + line));
-    const rows = [...lines(removed, "-"), ...lines(added, "+")];
-    const path = typeof given.path === "string" ? given.path : "";
-    return rows.length === 0 ? null : <Diff diff={["@@ -1 +1 @@", ...rows].join("\n")} label="Proposed change" path={path} />;
+  if (tool.edits) {
+    const lines = (names: readonly string[] = [], sign: string): string[] =>
+      names
+        .map((name) => given[name])
+        .filter((text): text is string => typeof text === "string" && text !== "")
+        .flatMap((text) => text.split("\n").map((line) => sign + line));
+    const rows = [...lines(tool.edits.removes, "-"), ...lines(tool.edits.adds, "+")];
+    return rows.length === 0 ? null : <Diff diff={["@@ -1 +1 @@", ...rows].join("\n")} label="Proposed change" path={pathOf(tool, given)} />;
   }
   if (tool.shell || tool.delegates) return null;
   const shown = JSON.stringify(given, null, 2);
