@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentrt.cli.asking import Approve, Quit, Refuse, Reply, lines_of, reply_to
+from agentrt.cli.asking import Approve, Quit, Refuse, Reply, explained, lines_of, reply_to
 from agentrt.cli.questions import Question, asked
 from agentrt.cli.wording import proposed
 from agentrt.events import ConfirmationRequested, HookExecutionEvent, RiskAssessed
@@ -41,6 +41,15 @@ def requested(code: str) -> ConfirmationRequested:
         ("n", Refuse("The user said no.")),
         ("q", Quit()),
         ("not there, in the other one\n", Refuse("not there, in the other one")),
+        ("n use Decimal", Refuse("use Decimal")),
+        ("No, use Decimal", Refuse("use Decimal")),
+        ("ok", None),
+        ("ok then", Refuse("ok then")),
+        ("y and go on", None),
+        ("/help", None),
+        ("/rules add deny terminal", None),
+        ("y\x1b[A", None),
+        ("n \x1b[A", None),
         ("", None),
         ("x", None),
     ],
@@ -78,8 +87,21 @@ def test_a_question_says_what_and_why() -> None:
         "  high: lists everything; asked because of its risk",
         "  in the delegated task: tidy",
         "  a and p stand for every call of terminal with this command",
-        "  y once    a always here    p always in this project    n no, or write why    q stop",
+        "  y once  a always here  p always in this project  n no, or n WHY  q stop",
     ]
+
+
+def test_what_is_no_answer_is_answered_with_what_each_answer_does() -> None:
+    question = asked(Question(ACTION, TOOL), "", [RATED, requested("risk")])
+    lines = [line.plain for line in explained(question)]
+    assert [line[:5] for line in lines[1:-1]] == ["  y  ", "  a  ", "  p  ", "  n  ", "  q  "]
+    assert lines[-1] == lines_of(question)[-1].plain
+    assert [line.plain[:5] for line in explained(replace(question, always=None))[1:-1]] == ["  y  ", "  n  ", "  q  "]
+
+
+def test_the_keys_fit_on_a_terminal_of_80_columns() -> None:
+    question = asked(Question(ACTION, TOOL), "", [RATED, requested("risk")])
+    assert len(lines_of(question)[-1].plain) <= 80
 
 
 def test_the_last_rating_and_the_hooks_reason_count() -> None:
@@ -96,7 +118,7 @@ def test_without_events_it_is_asked_for_the_reason_that_is_known() -> None:
     question = asked(Question(ACTION, TOOL, SecurityRisk.UNKNOWN), "flow:web>network", [])
     lines = [line.plain for line in lines_of(question)]
     assert lines[1].startswith("  unknown; asked because what the agent read on the web")
-    assert lines[-1] == "  y once    n no, or write why    q stop"
+    assert lines[-1] == "  y once  n no, or n WHY  q stop"
 
 
 def test_all_that_is_approved_is_seen_and_none_of_it_steers_the_terminal() -> None:
@@ -132,7 +154,7 @@ def test_a_file_that_is_to_be_edited_is_asked_about_with_the_change() -> None:
         "  low; asked because every action is asked about",
         "  it has characters that cannot be shown",
         "  a and p stand for every call of file_editor with this path",
-        "  y once    a always here    p always in this project    n no, or write why    q stop",
+        "  y once  a always here  p always in this project  n no, or n WHY  q stop",
     ]
 
 

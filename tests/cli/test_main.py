@@ -118,8 +118,9 @@ def test_without_a_key_it_says_what_to_set(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.splitlines() == [
         "agentrt: no key for model 'openai/gpt-4o': set OPENAI_API_KEY in the environment",
-        "Choose another model with --model, or one of your own with --base-url.",
-        "To see it work without a key: agentrt demo",
+        "Without --model, the key that is set chooses it: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY.",
+        "A model of your own needs no key: --model openai/NAME --base-url http://HOST:PORT/v1",
+        "To see an agent work without a model: agentrt demo",
     ]
     assert agentrt(tmp_path, "list").stdout == "no conversations yet: 'agentrt demo' makes one\n"
 
@@ -333,3 +334,22 @@ async def test_after_kill_9_resume_goes_on_and_repeats_nothing(tmp_path: Path) -
     assert [event.id for event in read_conversation(directory)][: len(before)] == before
     assert any("whether it took effect is unknown" in str(message.get("content")) for message in told)
     assert any("The terminal was restarted" in str(message.get("content")) for message in told)
+
+
+@pytest.mark.real
+def test_ctrl_c_while_it_is_loaded_leaves_no_traceback(tmp_path: Path) -> None:
+    """Whenever it comes: before, during and after the imports."""
+    for module in ("click", "rich.console", "agentrt.cli.chat.command", "agentrt.cli.main"):
+        stops = (
+            "import builtins, os, runpy, signal, sys\n"
+            "load = builtins.__import__\n"
+            "def hooked(name, *rest, **more):\n"
+            f"    if name == {module!r}.rpartition('.')[2] or name == {module!r}:\n"
+            "        os.kill(os.getpid(), signal.SIGINT)\n"
+            "    return load(name, *rest, **more)\n"
+            "builtins.__import__ = hooked\n"
+            "sys.argv = ['agentrt', 'list']\n"
+            "runpy.run_module('agentrt', run_name='__main__')\n"
+        )
+        ran = subprocess.run([sys.executable, "-c", stops], capture_output=True, text=True, env=environment(tmp_path))
+        assert (ran.returncode, ran.stderr) == (130, "")

@@ -57,7 +57,7 @@ async def test_each_answer_does_what_it_says(tmp_path: Path) -> None:
             assert "; asked because of its risk\n" in asked
             assert "a and p stand for every call of terminal with this command\n" in asked
             terminal.type("")
-            assert "y once" in await terminal.until(PROMPT)
+            assert "That is no answer" in await terminal.until(PROMPT)
             terminal.type("it is needed")
             for answer in ("y", "a", "p"):
                 await terminal.until(PROMPT)
@@ -99,6 +99,18 @@ async def test_the_demo_asks_about_each_action_if_it_is_told_to(tmp_path: Path) 
         assert await terminal.exit_code() == 0
     assert terminal.text.count("  │ approved\n") == 5
     assert "✓ the tests pass" in terminal.text
+    async with Terminal(demo, environment(tmp_path / "store")) as terminal:
+        for answer in ("y", "y", "y", "n leave it"):
+            await terminal.until(PROMPT)
+            terminal.type(answer)
+        assert await terminal.exit_code() == 1
+    assert "You refused the edit, so the tests still fail." in terminal.text
+    assert "✗ the tests fail" in terminal.text
+    async with Terminal(demo, environment(tmp_path / "store")) as terminal:
+        await terminal.until(PROMPT)
+        terminal.type("q")
+        assert await terminal.exit_code() == 130
+    assert "resume" not in terminal.text
     refused = await anyio.to_thread.run_sync(lambda: agentrt(tmp_path / "store", "demo", "--ask"))
     assert "--ask needs a terminal" in refused.stderr
 
@@ -138,7 +150,7 @@ async def test_what_a_rule_asks_about_is_not_remembered_away(tmp_path: Path) -> 
             assert 'asked because a rule says so: ask terminal, command like "echo *"' in asked
             assert "stand for" not in asked
             terminal.type("a")
-            assert "y once    n no" in await terminal.until(PROMPT)
+            assert "  y once  n no" in await terminal.until(PROMPT)
             terminal.type("yes")
             assert await terminal.exit_code() == 0
     assert "│ hello" in terminal.text

@@ -233,8 +233,8 @@ def test_what_a_person_set_is_told_and_no_secret_is() -> None:
 def test_a_retry_says_what_failed_and_what_comes() -> None:
     failed = ModelCallRetried(command="c", attempt=1, model="m", next_model="m", code="timeout", detail="no", wait=0.5)
     assert told(failed, replace(failed, next_model="n", wait=0.0)) == [
-        "↻ m failed (timeout: no): again in 0.5 s",
-        "↻ m failed (timeout: no): again with n at once",
+        "↻ m failed (timeout: no): try 2 in 0.5 s",
+        "↻ m failed (timeout: no): try 2 with n at once",
     ]
 
 

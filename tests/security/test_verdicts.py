@@ -22,7 +22,7 @@ def test_each_danger_is_named_once_that_of_the_highest_risk_first() -> None:
 
 def test_of_what_is_harmless_one_reason_is_named() -> None:
     assert highest([low("reads"), low("lists")]).reason == "reads"
-    assert highest([]).reason == "no rule matches"
+    assert highest([]).reason == "no known risk"
 
 
 def test_a_long_list_is_cut() -> None:

@@ -1,5 +1,1 @@
-"""The command line."""
-
-from .main import main
-
-__all__ = ["main"]
+"""The command line. `entry.main` runs it."""

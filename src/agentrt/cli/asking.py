@@ -16,7 +16,7 @@ from rich.text import Text
 from ..specs.rules import Scope
 from .permissions import calls_like
 from .questions import Question
-from .story import CHANGED, MARGIN, RISK
+from .story import CHANGED, MARGIN, RISK, with_margin
 from .wording import clean, headline, proposed
 
 NOBODY = "No user is present to approve this: do it in a way that needs no approval, or say what you would have done."
@@ -64,7 +64,7 @@ def ask_person(console: Console) -> Answer:
 
     async def ask(question: Question) -> Reply:
         for line in lines_of(question):
-            console.print(line, soft_wrap=True)
+            console.print(with_margin(line, console.width))
         while True:
             _forget_typed()
             console.print(Text("  then Enter > ", "bold yellow"), end="")
@@ -75,7 +75,8 @@ def ask_person(console: Console) -> Answer:
             reply = reply_to(said, may_always=question.always is not None)
             if reply is not None:
                 return reply
-            console.print(_keys(question), soft_wrap=True)
+            for line in explained(question):
+                console.print(line)
 
     return ask
 
@@ -105,15 +106,19 @@ def _keys(question: Question) -> Text:
     keys = [("y", "once")]
     if question.always is not None:
         keys += [("a", "always here"), ("p", "always in this project")]
-    keys += [("n", "no, or write why"), ("q", "stop")]
-    return Text("  ").join(Text.assemble((f"  {key}", "bold yellow"), f" {does}") for key, does in keys)
+    keys += [("n", "no, or n WHY"), ("q", "stop")]
+    return Text("").join(Text.assemble((f"  {key}", "bold yellow"), f" {does}") for key, does in keys)
 
 
 def reply_to(said: str, *, may_always: bool) -> Reply | None:
-    """Return the reply that a line means, or None if it is not an answer. Text that is not a key is the reason for a
-    refusal.
+    """Return the reply that a line means, or None if it is not an answer. Several words, or words after "n", are the
+    reason for a refusal; one word that is no key may be meant otherwise, as "ok" is.
     """
-    match said.strip().lower():
+    said = said.strip()
+    first, _, reason = said.partition(" ")
+    if clean(said) != said or said.startswith("/"):
+        return None
+    match said.lower():
         case "y" | "yes":
             return Approve()
         case "a" | "always" if may_always:
@@ -124,12 +129,29 @@ def reply_to(said: str, *, may_always: bool) -> Reply | None:
             return Refuse(NO)
         case "q" | "quit":
             return Quit()
-        case "always" | "project":
-            return None
-        case short if len(short) < 2:
-            return None
-        case _:
-            return Refuse(said.strip())
+    if first.lower().rstrip(",:;.") in ("n", "no") and reason.strip():
+        return Refuse(reason.strip())
+    return Refuse(said) if reason and first.lower() not in _KEYS else None
+
+
+_KEYS = ("y", "yes", "a", "always", "p", "project", "q", "quit")
+
+
+def explained(question: Question) -> list[Text]:
+    """Return what each answer does, for someone who gave none of them; the last line names the keys."""
+    keys = [("y", "run this action once")]
+    if question.always is not None:
+        like = clean(calls_like(question.always))
+        keys += [
+            ("a", f"run it, and do not ask again in this conversation about {like}"),
+            ("p", "the same in every conversation of this project; 'agentrt rules' lists such rules and removes them"),
+        ]
+    keys += [
+        ("n", "do not run it; the agent goes on, and sees a reason that you write after n"),
+        ("q", "do not run it, and stop; 'agentrt resume' goes on later"),
+    ]
+    lines = [Text.assemble((f"  {key}", "bold yellow"), f"  {does}") for key, does in keys]
+    return [Text("  That is no answer. Type one of these letters, and Enter:"), *lines, _keys(question)]
 
 
 def _forget_typed() -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 from rich.console import Console
 from rich.text import Text
 
+from ..context.messages import REJECTED
 from ..context.replies import ModelReply
 from ..conversation import Conversation
 from ..runtime import Runtime
@@ -53,6 +55,20 @@ def script(project: Path) -> list[ModelReply]:
     ]
 
 
+def playing(replies: Sequence[ModelReply]) -> Callable[[dict[str, Any]], ModelReply]:
+    """Return a model that gives the replies in turn, and ends with the truth if a person has refused its edit."""
+
+    def reply(request: dict[str, Any]) -> ModelReply:
+        turn = sum(message["role"] == "assistant" for message in request["messages"])
+        edit = replies[turn - 1].tool_calls[0] if turn else None
+        answer = str(request["messages"][-1].get("content"))
+        if edit is not None and '"str_replace"' in edit.arguments and REJECTED in answer:
+            return finish("You refused the edit, so the tests still fail. A real model would look for another way.")
+        return replies[turn]
+
+    return reply
+
+
 async def demo(
     view: View,
     console: Console,
@@ -74,14 +90,16 @@ async def demo(
         soft_wrap=True,
     )
     console.print(Text(f"project {project} (a copy, which stays after the demo)", "dim"), soft_wrap=True)
-    async with ScriptedProvider(script(project), pace=pace) as provider:
+    async with ScriptedProvider(playing(script(project)), pace=pace) as provider:
         agent = Agent(llm=provider.llm(), analyzer="rules", confirmation=AlwaysConfirm() if ask else ConfirmRisky())
         async with Runtime(store, tools=tools) as runtime:
             with console.status(Text("loading the model client", "dim")):
                 await runtime.client.prepare(agent.llm)
             async with Conversation(agent, project, runtime=runtime) as conversation:
                 await conversation.send_message(TASK)
-                code = await work(conversation, view, console, ask_person(console) if ask else refuse, runtime.store)
+                code = await work(
+                    conversation, view, console, ask_person(console) if ask else refuse, runtime.store, resumes=False
+                )
             log = runtime.store.where(conversation.id)
     passed = await _tests_pass(project, console)
     console.print(Text(f"log     {log}\nread it: agentrt show {conversation.id}", "dim"), soft_wrap=True)

@@ -28,6 +28,7 @@ from .browser import browser
 from .chat import chat
 from .consenting import offer_consent
 from .context import context
+from .defaults import MODELS
 from .diff import diff
 from .finding import Found, find, place, reopened
 from .forms import Fill, decline, fill_in
@@ -64,9 +65,10 @@ from .story import Story, gap_line, summary
 from .views import JsonView, view_for
 from .wording import clean
 
-NO_KEY = """
-Choose another model with --model, or one of your own with --base-url.
-To see it work without a key: agentrt demo"""
+NO_KEY = f"""
+Without --model, the key that is set chooses it: {", ".join(MODELS)}.
+A model of your own needs no key: --model openai/NAME --base-url http://HOST:PORT/v1
+To see an agent work without a model: agentrt demo"""
 
 COMPACT = "/compact"
 """The message that asks for a summary in place of the older part of the conversation."""

@@ -139,6 +139,8 @@ def _tools(event: ToolsChanged) -> Iterator[Text]:
 
 def _settings(event: Event) -> Iterator[str]:
     match event:
+        case RuleAdded(source="environment"):
+            yield f"rule of this project: {clean(rule_words(event.rule))}"
         case RuleAdded():
             yield f"+ rule {_SCOPES[event.scope]}: {clean(rule_words(event.rule))}"
         case RuleRemoved():
@@ -213,4 +215,4 @@ def _child(event: ChildStarted | ChildMessaged | ChildWaiting | ChildFinished, n
 def _retried(event: ModelCallRetried) -> str:
     after = f"in {event.wait:.1f} s" if event.wait else "at once"
     other = f" with {event.next_model}" if event.next_model != event.model else ""
-    return clean(f"↻ {event.model} failed ({event.code}: {event.detail}): again{other} {after}")
+    return clean(f"↻ {event.model} failed ({event.code}: {event.detail}): try {event.attempt + 1}{other} {after}")

@@ -17,20 +17,26 @@ from ..state import State
 from ..storing import Storage
 from .answering import Answering
 from .asking import Answer
+from .entry import INTERRUPTED
 from .forms import Fill, decline
 from .story import summary
 from .views import View
 
-INTERRUPTED = 130
-"""The exit code after Ctrl-C, by shell convention."""
-
 
 async def work(
-    conversation: Conversation, view: View, console: Console, answer: Answer, store: Storage, fill: Fill = decline
+    conversation: Conversation,
+    view: View,
+    console: Console,
+    answer: Answer,
+    store: Storage,
+    fill: Fill = decline,
+    *,
+    resumes: bool = True,
 ) -> int:
     """Run until there is nothing left to do, and return the exit code: 0 finished, 130 interrupted, 1 otherwise.
 
-    `store` has the logs of the conversations that it delegated to. Raises the errors of the run.
+    `store` has the logs of the conversations that it delegated to. `resumes` says whether the conversation can go on
+    later, which is told then. Raises the errors of the run.
     """
     begun, session = time.monotonic(), _Session(conversation, view, answer, store, fill)
     async with anyio.create_task_group() as tasks:
@@ -48,7 +54,7 @@ async def work(
     if state.status is ExecutionStatus.FINISHED:
         return 0
     interrupted = session.interrupted or state.status is ExecutionStatus.PAUSED
-    if (more := _to_go_on(state, interrupted=interrupted)) is not None:
+    if resumes and (more := _to_go_on(state, interrupted=interrupted)) is not None:
         console.print(Text(f"To go on: agentrt resume {conversation.id}{more}", "yellow"), soft_wrap=True)
     return INTERRUPTED if interrupted else 1
 

@@ -32,6 +32,9 @@ from ..state import Seen
 CUT = "[Your answer was cut here, before its end.]"
 """The user message after a partial answer: a history must not end with the model's own words."""
 
+REJECTED = "This action was rejected"
+"""How the result of an action begins that a person did not approve."""
+
 
 class ToolCall(msgspec.Struct, frozen=True, gc=False):
     """A call in an assistant's message; `arguments` is JSON text."""
@@ -133,7 +136,7 @@ def _to_message(event: ModelVisible, around: Around) -> Message:
         case AgentErrorEvent():
             return Message("tool", text(f"Error: {event.error}"), tool_call_id=call_id(event.action_id))
         case UserRejectObservation():
-            reason = text(f"This action was rejected: {event.rejection_reason}")
+            reason = text(f"{REJECTED}: {event.rejection_reason}")
             return Message("tool", reason, tool_call_id=call_id(event.action_id))
         case CondensationSummaryEvent():
             return Message("user", text(event.summary))

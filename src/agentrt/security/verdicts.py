@@ -40,7 +40,7 @@ def weight(rating: Rating) -> int:
     return _ORDER[rating.risk]
 
 
-def highest(ratings: Iterable[Rating], otherwise: str = "no rule matches") -> Rating:
+def highest(ratings: Iterable[Rating], otherwise: str = "no known risk") -> Rating:
     """Return a rating with the highest risk, with the sinks and labels of all ratings. Its reason names each
     danger, those of the highest risk first.
 

@@ -21,9 +21,11 @@ from ...conversation import Conversation
 from ...errors import ConfigurationError
 from ...llm.masking import keys_of
 from ...llm.profiles import ProfileStore, profiles_file
+from ...llm.providers import way
 from ...runtime import Runtime
 from ...secrets import Mask
 from ...specs import LLM, Agent, DockerWorkspace, LocalWorkspace
+from ...specs.llm import members
 from ...tools import ToolType
 from ..consenting import offer_consent
 from ..defaults import default_model
@@ -161,6 +163,8 @@ class Chatting:
         async with Runtime(self._store, tools=offered_tools(), home=Path.home()) as runtime:
             place, opened = self._place(runtime), self._opened(runtime)
             new, told = isinstance(self._opening, _New), False
+            if isinstance(self._opening, _New) and all(way(one) == "wire" for one in members(self._opening.agent.llm)):
+                await runtime.client.prepare(self._opening.agent.llm)  # at once; litellm is loaded beside the talk
             while True:
                 async with _entered(opened, runtime, new=new) as conversation:
                     after = await self._talk(conversation, place, runtime, new=new, told=told)

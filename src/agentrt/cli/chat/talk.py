@@ -22,7 +22,7 @@ from ...specs import TextContent
 from ...specs.content import plain
 from ...storing import Storage
 from ..answering import Answering
-from ..asking import Approve, Quit, Reply, lines_of, reply_to
+from ..asking import Approve, Quit, Reply, explained, lines_of, reply_to
 from ..forms import fill_in
 from ..questions import Question
 from ..views import LiveView
@@ -291,6 +291,7 @@ class Talk:
             reply = reply_to(said, may_always=question.always is not None)
             if reply is not None:
                 return reply
+            lines = explained(question)
 
     async def _line(self, before: str) -> str | None:
         return await self._screen.ask((), f"{before} ")
