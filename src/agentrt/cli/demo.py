@@ -59,7 +59,7 @@ def playing(replies: Sequence[ModelReply]) -> Callable[[dict[str, Any]], ModelRe
     """Return a model that gives the replies in turn, and ends with the truth if a person has refused its edit."""
 
     def reply(request: dict[str, Any]) -> ModelReply:
-        turn = sum(message["role"] == "assistant" for message in request["messages"])
+        turn: int = sum(message["role"] == "assistant" for message in request["messages"])
         edit = replies[turn - 1].tool_calls[0] if turn else None
         answer = str(request["messages"][-1].get("content"))
         if edit is not None and '"str_replace"' in edit.arguments and REJECTED in answer:
