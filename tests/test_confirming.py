@@ -107,7 +107,7 @@ async def test_each_policy_asks_for_what_it_says(tmp_path: Path, policy: Confirm
                 assert asked == (kind.name.split("_")[0].upper() in ASKED[policy].split())
                 if asked:
                     (requested,) = [e for e in await everything(live) if isinstance(e, ConfirmationRequested)]
-                    assert requested.reasons == ("risk",)
+                    assert requested.reasons == ("every" if isinstance(policy, AlwaysConfirm) else "risk",)
 
 
 async def test_a_batch_is_rated_and_decided_action_by_action(tmp_path: Path) -> None:

@@ -245,8 +245,10 @@ async def test_what_was_approved_does_not_run_in_another_shell(tmp_path: Path) -
 
 
 def dies_later(place: Path) -> str:
-    """A command whose shell is killed once there is a file `go`; then there is a file `gone`."""
-    return f"cd /; (while [ ! -e {place}/go ]; do sleep 0.01; done; kill -9 $$; touch {place}/gone) &"
+    """A command whose shell is killed once there is a file `go`; when it has ended, there is a file `gone`."""
+    ended = "grep -q '^State:.Z' /proc/$$/status || [ ! -e /proc/$$ ]"
+    waits = f"while [ ! -e {place}/go ]; do sleep 0.01; done; kill -9 $$; until {ended}; do sleep 0.01; done"
+    return f"cd /; ({waits}; touch {place}/gone) &"
 
 
 @pytest.mark.real

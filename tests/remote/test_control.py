@@ -254,7 +254,7 @@ async def test_risks_are_in_the_state(at: At) -> None:
         await conversation.send_message("go")
         await conversation.run()
         (pending,) = conversation.pending_confirmation
-        assert (pending.risk, pending.held) == (SecurityRisk.HIGH, "risk")
+        assert (pending.risk, pending.held) == (SecurityRisk.HIGH, "every")
 
 
 async def test_events_say_who_asked(at: At) -> None:

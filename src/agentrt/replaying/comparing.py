@@ -14,7 +14,7 @@ import msgspec
 
 from ..codec import encode
 from ..context.messages import Message
-from ..events import ChildStarted, Event, ModelCalled
+from ..events import ChildStarted, ConfirmationRequested, Event, ModelCalled
 from ..events.members import ids
 from ..prefix import common_prefix
 
@@ -64,6 +64,8 @@ class Side(msgspec.Struct, frozen=True):
         facts = {name: self._fact(name, value) for name, value in fields.items() if name not in _LEFT_OUT}
         if isinstance(facts.get("tools"), list):
             facts["tools"] = {tool["name"]: tool for tool in facts["tools"]}
+        if isinstance(event, ConfirmationRequested):  # older logs have "risk" for both
+            facts["reasons"] = ["risk" if code == "every" else code for code in event.reasons]
         if cut and isinstance(event, ModelCalled):
             facts.pop("error", None)  # whether its answer had come by then is a matter of time
         return facts

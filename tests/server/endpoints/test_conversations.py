@@ -217,7 +217,7 @@ async def test_what_waits_is_in_the_list_also_after_a_restart(tmp_path: Path) ->
         assert info["status"] == "waiting_for_confirmation"
         (pending,) = info["pending"]
         assert (pending["tool_name"], pending["arguments"]) == ("terminal", {"command": "ls"})
-        assert pending["held"] == "risk"
+        assert pending["held"] == "every"
     async with served(tmp_path, model) as client:
         _, page = await client.ask("GET", "/conversations")
         assert page["items"][0]["pending"] == [pending]
