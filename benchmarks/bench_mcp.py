@@ -31,6 +31,8 @@ from agentrt.decisions import ExecuteAction
 from agentrt.events import ActionEvent, Event
 from agentrt.mcp.connection import connected
 from agentrt.mcp.definitions import definitions
+from agentrt.placing import Setting
+from agentrt.sandboxes.kinds import place_of
 from agentrt.secrets import SecretRegistry
 from agentrt.specs import LocalWorkspace
 from agentrt.specs.mcp import MCPServer
@@ -77,10 +79,10 @@ class Silent:
 
 
 async def _ours(times: int) -> float:
-    workspace, log = LocalWorkspace("/"), Silent()
+    place, log = place_of(LocalWorkspace("/"), Setting(lambda function: None)), Silent()
     async with connected("small", MCPServer(**SMALL, cwd="/")) as connection:
         (definition,) = definitions("small", (await connection.ready()).listed.tools, ())
-        tools, secrets = Tools((), {}, workspace), SecretRegistry({})
+        tools, secrets = Tools((), {}, place.workspace), SecretRegistry({})
         given: Any = None
 
         async def there() -> Any:
@@ -102,7 +104,7 @@ async def _ours(times: int) -> float:
         action = ActionEvent(
             tool_name="add", tool_call_id="1", arguments_json=msgspec.Raw(b'{"a":1,"b":2}'), llm_response_id="r"
         )
-        async with ToolActor(silent, parts, "add", workspace, given) as actor:
+        async with ToolActor(silent, parts, "add", place, given) as actor:
             return await _cpu(times, lambda: actor.handle(Perform(ExecuteAction("c", action, 1))))
 
 

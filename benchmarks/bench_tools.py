@@ -25,13 +25,13 @@ import harness
 import msgspec
 
 from agentrt import LLM, Agent, Conversation, ExecutionStatus, Limits, Runtime, tool
+from agentrt.sandboxes.reached import ReachedFiles
 from agentrt.specs import LocalWorkspace
 from agentrt.specs.presets import PRESETS
 from agentrt.specs.tool import ALWAYS
 from agentrt.testing import ScriptedLLM, call, finish
 from agentrt.tools import BUILT_IN, ToolType
 from agentrt.tools.search import glob, grep
-from agentrt.workspaces.reached import ReachedFiles
 from agentrt.workspaces.trees import Trees
 
 GOAL_WITH = 1.2

@@ -10,6 +10,7 @@ import msgspec
 
 from .events import Event, KnownEvent, MessageEvent, ObservationEvent, Source, UnknownEvent
 from .specs.flow import Label
+from .specs.workspace import as_workspace
 from .upcasters import CURRENT, Schema
 
 _KNOWN = frozenset(kind.__name__ for kind in get_args(KnownEvent))
@@ -56,7 +57,7 @@ class _Outline(msgspec.Struct, frozen=True, gc=False):
 _encoder = msgspec.json.Encoder()
 _envelopes = msgspec.json.Decoder(Envelope)
 _outlines = msgspec.json.Decoder(_Outline)
-_events: msgspec.json.Decoder[Any] = msgspec.json.Decoder(KnownEvent)
+_events: msgspec.json.Decoder[Any] = msgspec.json.Decoder(KnownEvent, dec_hook=as_workspace)
 _objects = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _CONTENT = re.compile(rb'[^}]{0,80}"type":"(?:MessageEvent|ObservationEvent)"')
 _VERSION = re.compile(rb'[^}]{0,80}"v":(\d+),"type":"')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar, get_args, runtime_checkable
@@ -11,6 +10,8 @@ import msgspec
 
 from .events import ActionEvent, AgentErrorEvent, Event, InputGiven, ObservationEvent, UserRejectObservation
 from .listing import Hit
+from .placing import Files as Files
+from .placing import Place as Place
 from .specs import BlobReference, Content, Workspace
 from .specs.content import TEXT, text
 from .specs.flow import Label
@@ -57,43 +58,6 @@ def details_of(observation: Observation) -> msgspec.Raw:
         return _NO_DETAILS
     fields = {name: getattr(observation, name) for name in observation.__struct_fields__ if name not in _COMMON_FIELDS}
     return msgspec.Raw(msgspec.json.encode(fields or None))
-
-
-class Files(Protocol):
-    """Files as a conversation's commands see them, by absolute path; links lead where they lead for these commands.
-
-    All methods are for a thread, since they block, and raise `ToolError`.
-    """
-
-    def status(self, path: str) -> os.stat_result | None:
-        """Return the status of a path, with links followed; None if nothing is there."""
-        ...
-
-    def real(self, path: str) -> str:
-        """Return the path of an existing file or directory without links in it."""
-        ...
-
-    def names(self, path: str) -> list[tuple[str, bool, bool]]:
-        """Return the entries of a directory, sorted by name: each name, whether it is a directory with links followed,
-        and whether it is a link.
-        """
-        ...
-
-    def read(self, path: str) -> bytes:
-        """Return the bytes of a file."""
-        ...
-
-    def write(self, path: str, data: bytes) -> None:
-        """Write a file, which may be new, completely or not at all."""
-        ...
-
-    def move(self, path: str, target: str) -> None:
-        """Move a file to another path, where nothing is."""
-        ...
-
-    def remove(self, path: str) -> None:
-        """Remove a file."""
-        ...
 
 
 class Masking(Protocol):
@@ -266,8 +230,13 @@ class ToolContext(Protocol):
         ...
 
     @property
+    def place(self) -> Place:
+        """Where it acts: it starts its processes there, and nowhere else."""
+        ...
+
+    @property
     def files(self) -> Files:
-        """The files that the tool may reach."""
+        """The files of the place that the tool may reach."""
         ...
 
     @property

@@ -28,6 +28,9 @@ from .executing import Recollection as Recollection
 from .executing import ToolContext as ToolContext
 from .executing import ToolExecutor as ToolExecutor
 from .executing import Watchful as Watchful
+from .placing import Place as Place
+from .placing import PlaceType as PlaceType
+from .placing import Setting as Setting
 from .security.rating import Rating, Scene
 from .specs import LLM, AnyLLM, Capabilities, ToolDefinition, Workspace
 from .specs.llm import known_of

@@ -47,7 +47,7 @@ from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.processes import runtime_files
 from .secrets import AnySecret, Cipher, KeyFile, LogMask, SecretRegistry, StoreKey
 from .security.rating import Own
-from .specs import Agent, AnyLLM, DockerWorkspace, Durability, ToolDefinition, Workspace
+from .specs import Agent, AnyLLM, Durability, ToolDefinition, Workspace
 from .specs.given import Amount, converted, functions, instance
 from .specs.quota import Quota
 from .specs.raw import raw
@@ -188,10 +188,9 @@ class Runtime:
         """
         secrets = secrets or self.secrets()
         place, rules = await workspace_of(workspace, self.store)
-        if isinstance(place, DockerWorkspace):
-            from .sandboxes.container import check_engine
+        from .sandboxes.kinds import place_type  # loaded with the first conversation
 
-            await check_engine()
+        await place_type(place).check(place)
         owner = above.created.owner if above is not None and above.created is not None else owner
         told = hide_in(await self._resolved(sound_agent(agent), place, tools, owner, above), secrets)
         agent = await pinned(told.agent, place.path)

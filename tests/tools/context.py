@@ -17,10 +17,12 @@ from agentrt.errors import ToolError
 from agentrt.events import InputGiven, ObservationEvent
 from agentrt.executing import Made, details_of
 from agentrt.ids import new_id
+from agentrt.placing import Place, Setting
 from agentrt.protocols import Calls, Files, Models, Observation
+from agentrt.sandboxes.kinds import place_of
+from agentrt.sandboxes.reached import ReachedFiles
 from agentrt.secrets import CurrentMask, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, Workspace
-from agentrt.workspaces.reached import ReachedFiles
 
 
 class _NoCalls:
@@ -51,6 +53,7 @@ class FakeContext:
         self._registry = registry if registry is not None else SecretRegistry()
         self.workspace: Workspace = LocalWorkspace(str(path))
         self.conversation = new_id()
+        self._place: Place | None = None
         self.tasks: TaskGroup | None = None
         self.leases: Leases | None = None
         self.shown = ""
@@ -85,6 +88,14 @@ class FakeContext:
         self._past.append(
             ObservationEvent(seq=seq, tool_name=tool, tool_call_id="", action_id="", content=(), details_json=details)
         )
+
+    @property
+    def place(self) -> Place:
+        """That of the workspace."""
+        if self._place is None:
+            setting = Setting(self.start_soon, self.masked, self.conversation)
+            self._place = place_of(self.workspace, setting)
+        return self._place
 
     @property
     def files(self) -> Files:

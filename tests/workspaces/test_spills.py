@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from agentrt.events import ActionEvent
+from agentrt.sandboxes.reached import ReachedFiles
 from agentrt.security.rating import Scene
 from agentrt.specs import DockerWorkspace, LocalWorkspace, SecurityRisk, Workspace
-from agentrt.workspaces.reached import ReachedFiles
 from agentrt.workspaces.spills import MOST, Spills
 from tests.security.corpus import rate_action
 

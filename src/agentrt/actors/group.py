@@ -32,10 +32,10 @@ from ..mcp.asking import ListServers, ServerAnswer, ServerQuestion
 from ..mcp.connections import Connections, Whose
 from ..mcp.status import ServerList
 from ..protocols import Condenser, Critic, Journal, ModelClient, SecurityAnalyzer
-from ..sandboxes.processes import end_left, listening, process_mark
+from ..sandboxes.processes import listening, process_mark
 from ..secrets import SecretRegistry
 from ..security.rating import Own
-from ..specs import AnyLLM, Durability, HookEvent, LocalWorkspace, Workspace
+from ..specs import AnyLLM, Durability, HookEvent, Workspace
 from ..specs.hooks import hooks_for
 from ..specs.quota import Quota
 from ..state import State
@@ -59,6 +59,7 @@ from .tool_models import Retold, Saved, nothing_saved, nothing_told, told_anew
 from .veil import Veil
 
 if TYPE_CHECKING:
+    from ..placing import Place
     from .file_keeper import FileKeeper
     from .hooks import HookActor
 
@@ -144,6 +145,8 @@ class ConversationGroup:
         self._keeper: FileKeeper | None = None
         """The keeper, once a call may write or something is to be restored."""
         self._servers: Servers | None = None
+        self._place: Place | None = None
+        """Where its tools act, once one does."""
         self.stops = 0
         """How often a pause or an interrupt was requested, so that it also stops a run that is only being prepared."""
         self._leaving = False
@@ -199,6 +202,9 @@ class ConversationGroup:
                 await keeper.aclose()
             self.feed.close()
             await self._stack.aclose()
+            if self._place is not None:
+                with anyio.CancelScope(shield=True):
+                    await self._place.close()
             self._actor.close()
 
     async def _catch_up(self) -> None:
@@ -261,6 +267,21 @@ class ConversationGroup:
             self._tasks.start_soon(self._look_again, self._looked, self.feed.state.context)
         if durability is not Durability.COMMIT:
             await self._journal.sync()
+
+    @property
+    def place(self) -> Place:
+        """Where its tools act; opened when it is asked for first. Raise `ConfigurationError` for a kind that is not
+        installed.
+        """
+        if self._place is None:
+            from ..placing import Setting
+            from ..sandboxes.kinds import place_of
+
+            secrets, created = self.secrets, self.feed.state.created
+            mark = process_mark(created.id, self._parts.store) if created is not None else ""
+            setting = Setting(self._tasks.start_soon, lambda text: secrets.mask.text(text), mark)
+            self._place = place_of(self._workspace, setting)
+        return self._place
 
     @property
     def keeper(self) -> FileKeeper | None:
@@ -336,9 +357,7 @@ class ConversationGroup:
         state, events = self.feed.state, recovery(self.feed.state)
         if state.created is None or not any(isinstance(event, ResourceLost) for event in events):
             return events
-        if not isinstance(self._workspace, LocalWorkspace):
-            return events  # a container ends with the process that started it
-        ended = await end_left(process_mark(state.created.id, self._parts.store))
+        ended = await self.place.end_left(process_mark(state.created.id, self._parts.store))
         return events if ended else recovery(state, ended=False)
 
     async def may_rest(self) -> bool:
@@ -393,7 +412,7 @@ class ConversationGroup:
                     "delegate", lambda module: module.DelegateActor(log, parts.children, self._is_left), most
                 )
             case _:
-                return Performer(lambda: ToolActor(log, parts, tool, workspace, self.calls, self.keeper), concurrency)
+                return Performer(lambda: ToolActor(log, parts, tool, self.place, self.calls, self.keeper), concurrency)
 
     def _hooks(self, module: Any) -> HookActor:
         parts = self._parts

@@ -17,11 +17,11 @@ from ..errors import ConfigurationError, ToolError
 from ..events import Event, ObservationEvent
 from ..executing import Models
 from ..listing import Hit
+from ..sandboxes.reached import ReachedFiles
 from ..specs import LocalWorkspace, Workspace
 from ..specs.memory import KIND, MEMORY_FILES, Scope, kept_lines, memory_name
 from ..state import Seen, State, branch
 from ..storing import Shelf, replaced
-from ..workspaces.reached import ReachedFiles
 from .event_log import Log
 
 Earlier = Callable[[State, str, int], Awaitable[Sequence[Hit]]]

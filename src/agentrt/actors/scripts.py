@@ -15,10 +15,10 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import ToolError
+from ..sandboxes.reached import ReachedFiles, end_of
 from ..security.paths import SCRATCH, within
-from ..specs import DockerWorkspace, Workspace
+from ..specs import Workspace
 from ..specs.effects import Effects, FileText
-from ..workspaces.reached import ReachedFiles, end_of
 
 MOST_SCRIPTS = 64
 """Maximum number of files of one action that are examined in a round."""
@@ -101,7 +101,7 @@ def _read_none(path: str, status: os.stat_result) -> bool:
 def _looked_into(workspace: Workspace) -> tuple[str, ...]:
     """Return the directories in which commands see the same files as this process."""
     own = (workspace.path,)
-    return own if isinstance(workspace, DockerWorkspace) else (*own, *SCRATCH)
+    return (*own, *SCRATCH) if workspace.on_this_machine else own
 
 
 def _look(files: ReachedFiles, path: str, reads: Callable[[str, os.stat_result], bool]) -> Script:

@@ -23,7 +23,7 @@ from ..events import ActionEvent, ActionRevised, Cursor, Event, ExecutionLost, O
 from ..executing import details_of
 from ..protocols import Losable, Observation, ToolContext, ToolExecutor, Watchful
 from ..secrets import HIDDEN
-from ..specs import OnCrash, Workspace, content
+from ..specs import OnCrash, content
 from ..specs.flow import Label
 from ..tools.clipping import clip
 from .core import Request
@@ -35,6 +35,7 @@ from .side_calls import SideCalls
 from .tool_call import ToolCall, ToolParts, ToolPlace
 
 if TYPE_CHECKING:
+    from ..placing import Place
     from .file_keeper import FileKeeper
 
 _logger = logging.getLogger(__name__)
@@ -77,12 +78,12 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         log: Log,
         parts: ToolParts,
         name: str,
-        workspace: Workspace,
+        place: Place,
         calls: SideCalls,
         keeper: FileKeeper | None = None,
     ) -> None:
         self._keeper = keeper
-        self._log, self._parts, self._name, self._workspace, self._calls = log, parts, name, workspace, calls
+        self._log, self._parts, self._name, self._calls = log, parts, name, calls
         self._tools, self._secrets = parts.tools, parts.secrets
         self._executor: ToolExecutor
         try:
@@ -97,7 +98,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         """
         self._asked_again = set[str]()
         """The ids of actions that were rated and asked again because that process had ended."""
-        self._place = ToolPlace(log, parts, name, workspace)
+        self._place = ToolPlace(log, parts, name, place)
         self._tasks = anyio.create_task_group()
         """The tasks that the executor runs beside its calls."""
 
@@ -174,7 +175,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         """
         if not command.files or command.resumed:
             return None
-        path = await anyio.to_thread.run_sync(changed, command.files, self._workspace)
+        path = await anyio.to_thread.run_sync(changed, command.files, self._place.workspace)
         if path is None:
             return None
         action = command.action

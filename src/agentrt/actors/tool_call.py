@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 from anyio.abc import TaskGroup
@@ -17,12 +17,12 @@ from ..errors import ToolError
 from ..events import Event, InputGiven, InputRequested, ObservationEvent
 from ..ids import new_id
 from ..sandboxes.processes import process_mark
+from ..sandboxes.reached import ReachedFiles
 from ..secrets import CurrentMask, StreamMask
-from ..specs import BlobReference, OnCrash, Workspace
+from ..specs import BlobReference, OnCrash
 from ..specs.content import TEXT
 from ..specs.policies import NeverConfirm
 from ..tools.definition import Tools
-from ..workspaces.reached import ReachedFiles
 from ..workspaces.spills import Spills
 from .core.leases import Lease, Leases, Opened
 from .event_log import Log
@@ -31,6 +31,9 @@ from .recollection import PastParts, Recollection
 from .scripts import ends_in
 from .side_calls import SideCalls
 from .tool_models import ModelParts, ToolModels
+
+if TYPE_CHECKING:
+    from ..placing import Place
 
 T = TypeVar("T")
 
@@ -57,9 +60,9 @@ class ToolParts(PastParts, ModelParts, Protocol):
 class ToolPlace:
     """What all calls of a tool have in common."""
 
-    def __init__(self, log: Log, parts: ToolParts, tool: str, workspace: Workspace) -> None:
-        created = log.state.created
-        self.workspace, self.files = workspace, ReachedFiles(workspace)
+    def __init__(self, log: Log, parts: ToolParts, tool: str, place: Place) -> None:
+        created, workspace = log.state.created, place.workspace
+        self.place, self.workspace, self.files = place, workspace, ReachedFiles(workspace)
         self.conversation = process_mark(created.id, parts.store) if created is not None else ""
         self.recollection = Recollection(log, workspace, parts)
         self.spills = Spills(workspace, tool)
@@ -97,7 +100,7 @@ class ToolCall:
         """Whether the process that the tool holds had ended when the call was over, as its result tells."""
         self.observation_id = new_id()
         self._marks = command.files
-        self.workspace = place.workspace
+        self.workspace, self.place = place.workspace, place.place
         self.conversation, self.recollection = place.conversation, place.recollection
         self._log, self._tasks, self._spills, self._place = log, tasks, place.spills, place
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()

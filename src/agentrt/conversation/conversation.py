@@ -36,9 +36,9 @@ from ..specs import (
     AnyLLM,
     BusyPolicy,
     Content,
-    DockerWorkspace,
     PermissionRule,
     RemoteWorkspace,
+    Workspace,
 )
 from ..specs.given import converted, instance
 from ..specs.llm import as_llm
@@ -80,7 +80,7 @@ class Conversation(Steering):
     def __init__(
         self,
         agent: Agent | None = None,
-        workspace: Path | str | DockerWorkspace | RemoteWorkspace = ".",
+        workspace: Path | str | Workspace | RemoteWorkspace = ".",
         *,
         id: str | None = None,
         tools: Sequence[AnyTool] = (),

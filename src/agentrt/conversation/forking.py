@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from ..actors.group import ConversationGroup
 from ..errors import WorkspaceError
 from ..specs import Workspace
@@ -38,7 +36,7 @@ async def forked_files(
     try:
         if not is_now:
             await keeper.restore_copy(str(target), at)
-        yield replace(created.workspace, path=str(target))
+        yield created.workspace.at(str(target))
     except BaseException:
         await remove(target)
         raise

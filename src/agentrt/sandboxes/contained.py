@@ -1,30 +1,74 @@
-"""`ContainedConsole`: a bash in a container, on a terminal of its own there."""
+"""`InContainer`: the place of a `DockerWorkspace`; and `ContainedConsole`, a bash there on a terminal of its own."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from subprocess import PIPE
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
+from ..placing import Setting, Stream
+from ..specs import DockerWorkspace
 from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
 from .container import Container
 from .environment import QUIET
 from .lending import Loan, PipeLoan
+from .reached import ReachedFiles
 
 if TYPE_CHECKING:
     from aiodocker.execs import Exec
-    from aiodocker.stream import Stream
+    from aiodocker.stream import Stream as DockerStream
+    from anyio.abc import Process
 
 _ON_TERMINAL = (
     f'stty -echo -echonl -onlcr rows {ROWS} cols {COLUMNS}; exec bash --noprofile --noediting --rcfile "$0" -i'
 )
+
+
+class InContainer:
+    """A container. It starts with its first process; software installed in it stays for later ones."""
+
+    def __init__(self, workspace: DockerWorkspace, setting: Setting) -> None:
+        self.workspace, self.files = workspace, ReachedFiles(workspace)
+        self.directory = workspace.path
+        self._container = Container(workspace, setting.start_soon)
+
+    async def prepare(self) -> bool:
+        """Do nothing: the container starts with the first process. Return False."""
+        return False
+
+    async def run(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: Stream = PIPE,
+        stdout: Stream = PIPE,
+        stderr: Stream = PIPE,
+    ) -> Process:
+        """Raise `ToolError`: only consoles run in a container."""
+        raise ToolError(f"{command[0]} cannot run in a container: use the terminal")
+
+    def console(self) -> ContainedConsole:
+        """Return a terminal for another bash."""
+        return ContainedConsole(self._container)
+
+    async def end_left(self, conversation: str) -> bool:
+        """Return True: a container ends with the runtime that started it."""
+        return True
+
+    async def close(self) -> None:
+        """End the container."""
+        await self._container.close()
 
 
 class ContainedConsole:
@@ -35,7 +79,7 @@ class ContainedConsole:
         self._scratch: Path | None = None
         self._token = ""
         self._bash: Exec | None = None
-        self._stream: Stream | None = None
+        self._stream: DockerStream | None = None
         self._alive = False
         self._heard: Heard = lambda data: None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module, resources
 from pathlib import Path
@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from ..errors import ConfigurationError, ToolError
+from ..placing import StartSoon
 from ..scratch import runtime_directory
 from ..specs import DockerWorkspace
 from .set_ids import clear_set_ids
@@ -32,10 +33,6 @@ NOT_THERE = 900
 
 _RIGHTS = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
 """The capabilities (capabilities(7)) that root keeps: those that installing a package needs."""
-
-
-StartSoon = Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
-"""Starts a supervised task."""
 
 
 class _Attempt:
@@ -104,9 +101,8 @@ class Container:
             with attempt.scope:
                 await self._open()
         except Exception as error:
-            if (told := error if isinstance(error, ToolError) else _told(error, self._workspace.image)) is None:
-                raise
-            attempt.failure = told
+            told = error if isinstance(error, ToolError) else _told(error, self._workspace.image)
+            attempt.failure = told or ToolError(f"a container cannot start: {error!r}")
         finally:
             if attempt.failure is not None or attempt.scope.cancel_called:
                 with anyio.CancelScope(shield=True):

@@ -10,7 +10,6 @@ import msgspec
 from msgspec.structs import replace
 
 from ..events import ActionEvent
-from ..specs import DockerWorkspace
 from ..specs.effects import Effects, Source
 from .budget import Budget, NotAtOnce, TooMuch
 from .calls import Call
@@ -129,8 +128,8 @@ def _considered(action: ActionEvent, scene: Scene, at_once: bool) -> tuple[Effec
 def _site(scene: Scene) -> Site:
     """Return where an action's commands run: in a container, all that listens there belongs to the conversation."""
     workspace = scene.workspace
-    apart = isinstance(workspace, DockerWorkspace) and workspace.network != "host"
-    return site(workspace.path, scene.directory, scene.own, None if apart else scene.listening)
+    listening = None if workspace.has_own_network else scene.listening
+    return site(workspace.path, scene.directory, scene.own, listening)
 
 
 def _rooted(path: str, where: Site) -> str:

@@ -18,6 +18,7 @@ from ..deltas import Delta
 from ..events import KnownEvent
 from ..frames import FromServer, Problem, ToServer
 from ..specs.shorthand import SHORT
+from ..specs.workspace import BUILT_IN, Workspace
 from .docstrings import described, structs_of
 from .routing import Endpoint
 
@@ -35,10 +36,17 @@ def components(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """Return all schemas: of the operations, of the frames of a socket, and of server-sent events."""
     endpoints = tuple(endpoints)
     events: Any = reduce(or_, map(_schematic, get_args(KnownEvent)))
-    named = {"Control": AnyControl, "FrameToServer": ToServer, "Event": events, "FrameFromServer": FromServer}
+    workspaces: Any = reduce(or_, BUILT_IN)
+    named = {
+        "Workspace": workspaces,
+        "Control": AnyControl,
+        "FrameToServer": ToServer,
+        "Event": events,
+        "FrameFromServer": FromServer,
+    }
     taken = [AnyControl, ToServer, *(kind for one in endpoints for kind in (one.body, one.query) if kind)]
-    sent = [events, FromServer, Problem, Delta, *(one.reply for one in endpoints if one.reply)]
-    tops, schemas = msgspec.json.schema_components([*taken, *sent], ref_template=REFERENCE)
+    sent = [events, workspaces, FromServer, Problem, Delta, *(one.reply for one in endpoints if one.reply)]
+    tops, schemas = msgspec.json.schema_components([*taken, *sent], schema_hook=_open, ref_template=REFERENCE)
     described(schemas, [*taken, *sent])
     whole = {_key(kind, schemas): always(kind) for kind in set(structs_of([*taken, *sent]))}
     schemas |= {name: tops[[*taken, *sent].index(kind)] for name, kind in named.items()}
@@ -52,6 +60,13 @@ def components(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     made = split(schemas, incoming, outgoing, whole, {_key(kind, schemas) for kind in SHORT} & schemas.keys())
     plain = {name: _plain(name) for name in made}
     return dict(sorted((plain[name], _titled(renamed(schema, plain), plain[name])) for name, schema in made.items()))
+
+
+def _open(kind: type) -> dict[str, Any]:
+    """Return the schema of a type whose kinds are not all known here: of those that are built in."""
+    if kind is Workspace:
+        return referred("Workspace")
+    raise NotImplementedError
 
 
 def split(

@@ -13,7 +13,7 @@ import anyio.to_thread
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from ..workspaces.entries import printable
+from ..sandboxes.entries import printable
 from ..workspaces.streaming import close, pieces
 from .problems import refusal
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..specs.context import Facts
-from ..specs.workspace import DockerWorkspace, Workspace
+from ..specs.workspace import Workspace
 from .text import beginning_of
 
 _HEAD = "ref: refs/heads/"
@@ -41,10 +41,7 @@ def git_branch(root: Path) -> str:
 
 
 def _platform(workspace: Workspace) -> str:
-    if isinstance(workspace, DockerWorkspace):
-        network = " without a network" if workspace.network == "none" else ""
-        return f"a Linux container of the image {workspace.image}{network}, which sees only that directory"
-    return f"{platform.system()} {platform.release()} ({platform.machine()})"
+    return workspace.told or f"{platform.system()} {platform.release()} ({platform.machine()})"
 
 
 def _now() -> str:

@@ -26,12 +26,11 @@ from .policies import (
     NeverConfirm,
     SecurityRisk,
 )
-from .remote import RemoteWorkspace
 from .rules import PermissionRule
 from .skill import Skill
 from .stuck import Critic, StuckDetection
 from .tool import ClientTool, Edits, OnCrash, Same, Tool, ToolAnnotations, ToolDefinition
-from .workspace import DockerWorkspace, LocalWorkspace, Workspace
+from .workspace import DockerWorkspace, LocalWorkspace, RemoteWorkspace, Workspace
 
 __all__ = [
     "DEFAULT_TOOLS",

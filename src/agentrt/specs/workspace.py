@@ -1,24 +1,61 @@
-"""The workspace of an agent: a directory of this machine, and what commands see of the rest."""
+"""Workspaces: where the tools of a conversation act, as frozen data that stands in the log.
+
+A workspace says where; a `Place` is its live end. `PlaceType` connects the two.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 from msgspec import Meta
 
 from ..errors import ConfigurationError
-from .given import Given
+from .given import Amount, Given, Seconds
 
 
-class LocalWorkspace(msgspec.Struct, frozen=True, tag="local"):
+class Workspace:
+    """The base of all kinds of workspaces. A kind is a frozen struct with a tag of its own.
+
+    Its `path` is the absolute directory in which tools begin, as they see it.
+    """
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        @property
+        def path(self) -> str: ...
+
+    on_this_machine: ClassVar[bool] = False
+    """Whether what runs there sees the files, users and network of this machine."""
+
+    def at(self, path: str) -> Self:
+        """Return the same with another directory."""
+        same: Any = self
+        moved: Self = msgspec.structs.replace(same, path=path)
+        return moved
+
+    @property
+    def has_own_network(self) -> bool:
+        """Whether all that listens there belongs to the conversation."""
+        return not self.on_this_machine
+
+    @property
+    def told(self) -> str:
+        """What a model is told of the system there; "" if that of this machine holds."""
+        return ""
+
+
+class LocalWorkspace(Workspace, msgspec.Struct, frozen=True, tag="local"):
     """A directory of this machine, in which commands run; `path` is absolute in the log."""
 
     path: str
+    on_this_machine: ClassVar[bool] = True
 
 
-class DockerWorkspace(Given, frozen=True, tag="docker"):
+class DockerWorkspace(Workspace, Given, frozen=True, tag="docker"):
     """A directory of this machine, with commands in a container that sees only this directory, under the same path.
 
     `image` needs a bash; a missing image is pulled. `network` is Docker's name for it: "none", "bridge" or a network's
@@ -45,6 +82,94 @@ class DockerWorkspace(Given, frozen=True, tag="docker"):
         if self.memory < 0 or self.cpus < 0 or self.processes < 1:
             raise ConfigurationError("a container's memory and cpus are 0 or more, its processes 1 or more")
 
+    @property
+    def has_own_network(self) -> bool:
+        """Whether all that listens there belongs to the conversation."""
+        return self.network != "host"
 
-Workspace: TypeAlias = LocalWorkspace | DockerWorkspace
-"""A workspace on this machine."""
+    @property
+    def told(self) -> str:
+        """What a model is told of the system there."""
+        network = " without a network" if self.network == "none" else ""
+        return f"a Linux container of the image {self.image}{network}, which sees only that directory"
+
+
+class MissingWorkspace(Workspace, msgspec.Struct, frozen=True, tag="missing"):
+    """A workspace in a log, of a kind that is not installed here; `given` is what the log has of it.
+
+    Such a conversation can be read, but not opened.
+    """
+
+    kind: str
+    path: str
+    given: msgspec.Raw
+
+
+BUILT_IN = (LocalWorkspace, DockerWorkspace, MissingWorkspace)
+
+KINDS: dict[str, type[Workspace]] = {"local": LocalWorkspace, "docker": DockerWorkspace}
+"""The known kinds by their tags; a `PlaceType` adds its own."""
+
+
+def as_workspace(kind: type, given: Any) -> Any:
+    """Return a workspace in a log as the struct of its kind: for the `dec_hook` of a decoder. Others stay as they are.
+
+    Raises `msgspec.ValidationError`.
+    """
+    if kind is not Workspace or isinstance(given, Workspace):
+        return given
+    outline = msgspec.convert(given, _Outline)
+    if outline.type == "missing":
+        return as_workspace(kind, msgspec.convert(given, _Missing).given)
+    if (found := KINDS.get(outline.type)) is not None:
+        return msgspec.convert(given, found)
+    return MissingWorkspace(outline.type, outline.path, msgspec.Raw(msgspec.json.encode(given)))
+
+
+class _Outline(msgspec.Struct):
+    type: str
+    path: str
+
+
+class _Missing(msgspec.Struct):
+    given: Any
+
+
+class RemoteWorkspace(Given, frozen=True):
+    """A directory on a server, which runs the conversations; times are in seconds.
+
+    `api_key` is a key, or the token of a server without keys; `url` may be the address with a token that a server
+    shows. `path` is a directory below those that the server allows; None: a new one. After `timeout` without data, a
+    connection counts as lost and a request as failed. After `give_up` without a connection, clients that follow a
+    conversation get `ServerUnreachable`. Raises `ConfigurationError` for an invalid URL.
+    """
+
+    url: str
+    api_key: str | None = None
+    path: str | None = None
+    timeout: Seconds = 30.0
+    give_up: Amount = 600.0
+
+    def __post_init__(self) -> None:
+        Given.__post_init__(self)
+        parts = urlsplit(self.url)
+        if parts.fragment.startswith("token="):  # the address that a server shows
+            if self.api_key is None:
+                msgspec.structs.force_setattr(self, "api_key", parts.fragment.removeprefix("token="))
+            parts = parts._replace(fragment="")
+            msgspec.structs.force_setattr(self, "url", urlunsplit(parts))
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ConfigurationError(
+                f"{self.url.partition('#')[0]!r} is not an address of a server: give one like 'https://host:8000'"
+            )
+        if parts.username is not None or parts.password is not None:
+            raise ConfigurationError(f"the URL at {parts.hostname} has a user or a password in it: give an api_key")
+        msgspec.structs.force_setattr(self, "url", self.url.rstrip("/"))
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        key = [("api_key", "<hidden>")] if self.api_key is not None else []
+        path = [("path", self.path)] if self.path is not None else []
+        return [("url", self.url), *key, *path]
+
+    def __repr__(self) -> str:
+        return f"RemoteWorkspace({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"

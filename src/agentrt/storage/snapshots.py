@@ -7,11 +7,12 @@ from pathlib import Path
 import msgspec
 
 from ..snapshot import Snapshot
+from ..specs.workspace import as_workspace
 from .disk import replace_file
 
 SNAPSHOT = "snapshot.json"
 
-_decoder = msgspec.json.Decoder(Snapshot)
+_decoder = msgspec.json.Decoder(Snapshot, dec_hook=as_workspace)
 
 
 def write_snapshot(directory: Path, snapshot: Snapshot) -> None:

@@ -1,6 +1,6 @@
 """The workspaces of conversations: their files, and what git says of them."""
 
-from .entries import FileChange, FileChanges, FileDiff, FileEntry, FileList, GitChange, GitChanges, GitDiff
+from ..sandboxes.entries import FileChange, FileChanges, FileDiff, FileEntry, FileList, GitChange, GitChanges, GitDiff
 from .given import workspace_of
 
 __all__ = [

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ..errors import WorkspaceError
-from .beneath import Beneath, children
-from .entries import printable
+from ..sandboxes.beneath import Beneath, children
+from ..sandboxes.entries import printable
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from ..errors import WorkspaceError
-from .entries import FileChanges, FileDiff, FileEntry, FileList, GitChanges, GitDiff
+from ..sandboxes.entries import FileChanges, FileDiff, FileEntry, FileList, GitChanges, GitDiff
 
 LONGEST = 4096
 """Maximum number of characters of a path."""

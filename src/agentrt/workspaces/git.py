@@ -20,9 +20,9 @@ import anyio.to_thread
 import msgspec
 
 from ..errors import WorkspaceError
+from ..sandboxes.entries import GitChange, GitChanges, GitDiff
 from ..sandboxes.programs import printed
 from ..scratch import runtime_directory
-from .entries import GitChange, GitChanges, GitDiff
 
 SECONDS = 15.0
 """Time limit of a git command."""

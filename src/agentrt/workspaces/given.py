@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import anyio.to_thread
-from msgspec.structs import replace
 
 from ..errors import WorkspaceMissing
 from ..sandboxes.installed import keep_out
@@ -20,16 +19,14 @@ async def workspace_of(given: Path | str | Workspace, storage: Storage) -> tuple
 
     Raises `WorkspaceMissing`, or `ConfigurationError` if the rules cannot be read.
     """
-    path = await anyio.to_thread.run_sync(_looked_up, given)
-    rules = await project_rules(storage, path)
-    if isinstance(given, Path | str):
-        return LocalWorkspace(path), rules
-    return replace(given, path=path), rules
+    workspace = await anyio.to_thread.run_sync(_looked_up, given)
+    return workspace, await project_rules(storage, workspace.path)
 
 
-def _looked_up(given: Path | str | Workspace) -> str:
-    path = Path(given if isinstance(given, Path | str) else given.path).absolute()
+def _looked_up(given: Path | str | Workspace) -> Workspace:
+    workspace = LocalWorkspace(str(given)) if isinstance(given, Path | str) else given
+    path = Path(workspace.path).absolute()
     if not os.path.isdir(path):  # also false for a name that is too long or has a NUL
         raise WorkspaceMissing(path)
     keep_out(str(path))
-    return str(path)
+    return workspace.at(str(path))

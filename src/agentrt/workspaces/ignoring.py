@@ -10,9 +10,9 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
+from ..sandboxes.entries import FileEntry
 from ..sandboxes.programs import printed
 from ..scratch import runtime_directory
-from .entries import FileEntry
 
 SECONDS = 5.0
 """Time limit of git for the files of a directory."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import groupby
 
 from ..errors import WorkspaceError
-from .beneath import Beneath, opened_in
+from ..sandboxes.beneath import Beneath, opened_in
 from .objects import mode_of
 
 IMPORT_BYTES = 16 << 20

@@ -8,8 +8,8 @@ from typing import Literal
 
 from ..decisions.file_history import By, FileHistory, Moment
 from ..errors import WorkspaceError
-from .beneath import parts_of
-from .entries import FileChange, FileChanges, FileDiff, FileEntry, FileList, printable
+from ..sandboxes.beneath import parts_of
+from ..sandboxes.entries import FileChange, FileChanges, FileDiff, FileEntry, FileList, printable
 from .tree_listing import Stored
 from .trees import Trees
 

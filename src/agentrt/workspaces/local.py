@@ -11,6 +11,8 @@ import anyio
 import anyio.to_thread
 
 from ..errors import WorkspaceError
+from ..sandboxes.beneath import Beneath, parts_of
+from ..sandboxes.entries import FileEntry, FileList
 from .asking import (
     AskChanges,
     AskDiff,
@@ -24,8 +26,6 @@ from .asking import (
     Source,
     WriteFile,
 )
-from .beneath import Beneath, parts_of
-from .entries import FileEntry, FileList
 from .git import changes, diff
 from .ignoring import marked
 from .kept_files import KeptFiles

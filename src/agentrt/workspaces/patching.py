@@ -10,7 +10,7 @@ from contextlib import suppress
 import msgspec
 
 from ..errors import WorkspaceError
-from .beneath import Beneath
+from ..sandboxes.beneath import Beneath
 from .left_out import LeftOut
 from .objects import A_DIRECTORY, LINK, Objects, mode_of, patched
 from .standing import Standing, standing

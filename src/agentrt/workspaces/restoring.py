@@ -12,7 +12,7 @@ from hashlib import sha1
 from pathlib import PurePosixPath
 
 from ..errors import WorkspaceError
-from .beneath import Beneath
+from ..sandboxes.beneath import Beneath
 from .tree_index import STAGING
 from .tree_listing import Change
 

@@ -15,9 +15,9 @@ import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
+from ..sandboxes.reached import ReachedFiles
 from ..scratch import runtime_directory
-from ..specs import DockerWorkspace, Workspace
-from .reached import ReachedFiles
+from ..specs import Workspace
 
 MOST = 20
 """Maximum number of files of one tool; the oldest are removed first."""
@@ -63,7 +63,7 @@ class Spills:
         return path
 
     def _made(self) -> str:
-        if not isinstance(self._workspace, DockerWorkspace):
+        if self._workspace.on_this_machine:
             return runtime_directory.directory("results-")
         ours = f"{self._workspace.path}/.agentrt"
         if self._files.status(f"{ours}/.gitignore") is None:
@@ -73,7 +73,7 @@ class Spills:
     def _remove(self) -> None:
         while self._written:
             self._forget(self._written.popleft())
-        if self._directory and not isinstance(self._workspace, DockerWorkspace):
+        if self._directory and self._workspace.on_this_machine:
             runtime_directory.remove(self._directory)
             self._directory = ""
 

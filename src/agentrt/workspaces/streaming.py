@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from aiofiles.threadpool import wrap
 
-from .beneath import Beneath
+from ..sandboxes.beneath import Beneath
 
 if TYPE_CHECKING:
     from aiofiles.threadpool.binary import AsyncBufferedIOBase, AsyncBufferedReader

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
 from agentrt.protocols import Files
+from agentrt.sandboxes.reached import ReachedFiles
 from agentrt.specs import FileText, LocalWorkspace
 from agentrt.specs.content import plain
 from agentrt.tools.patch import apply_patch
 from agentrt.tools.patch.apply_patch import ApplyPatchAction, ApplyPatchObservation, commit, plan
 from agentrt.tools.patch.envelope import parsed
-from agentrt.workspaces.reached import ReachedFiles
 
 from ..context import FakeContext
 

@@ -24,7 +24,7 @@ from ...llm.profiles import ProfileStore, profiles_file
 from ...llm.providers import way
 from ...runtime import Runtime
 from ...secrets import Mask
-from ...specs import LLM, Agent, DockerWorkspace, LocalWorkspace
+from ...specs import LLM, Agent, DockerWorkspace
 from ...specs.llm import members
 from ...tools import ToolType
 from ..consenting import offer_consent
@@ -218,11 +218,8 @@ class Chatting:
         """Return a new conversation with the same agent, in the same workspace."""
         created, state = conversation.state.created, conversation.state
         assert created is not None
-        where = created.workspace
-        workspace = Path(where.path) if isinstance(where, LocalWorkspace) else where
-        assert isinstance(workspace, Path | DockerWorkspace)
         secrets = {**(self._opening.secrets if isinstance(self._opening, _New) else {}), **self._beginning.secrets}
-        return Conversation(state.spec, workspace, runtime=runtime, tools=self._tools, secrets=secrets)
+        return Conversation(state.spec, created.workspace, runtime=runtime, tools=self._tools, secrets=secrets)
 
     async def _changed(self, conversation: Conversation, old: _Old) -> None:
         """Apply the options to an existing conversation."""

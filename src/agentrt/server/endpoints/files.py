@@ -13,9 +13,9 @@ from starlette.responses import Response
 
 from ...conversation import Conversation
 from ...errors import WorkspaceError
+from ...sandboxes.beneath import Beneath
 from ...sources.writings import may_instruct, note_writer
 from ...workspaces import FileEntry, FileList
-from ...workspaces.beneath import Beneath
 from ...workspaces.local import LocalFiles
 from ...workspaces.streaming import open_archive, open_file
 from ..permissions import check, of_file

@@ -16,13 +16,12 @@ from msgspec import Meta
 
 from ...errors import ToolError
 from ...executing import Made, Observation, ToolContext
-from ...specs import Content, DockerWorkspace, OnCrash, Same, TextContent, ToolAnnotations, Workspace
+from ...specs import Content, OnCrash, Same, TextContent, ToolAnnotations, Workspace
 from ...specs.content import plain, text
 from ...specs.effects import Effects
 from ..clipping import clip
 from ..definition import Params, ToolType
 from ..shortened import shortened
-from ..workplace import made_again
 from .cell import Cell, failed, said
 from .channel import Channel
 from .kernel import Kernel, KernelDied, ignored
@@ -120,9 +119,9 @@ class IPython:
         if self._kernel is not None and self._kernel.alive:
             return self._kernel, False
         await self.aclose()
-        if isinstance(context.workspace, DockerWorkspace):
+        if not context.workspace.on_this_machine:
             raise ToolError("ipython works on this machine, not in a container: use the terminal there")
-        await made_again(context.workspace)
+        await context.place.prepare()
         workspace = context.workspace.path
         python = str(Path(workspace, self._python)) if "/" in self._python else self._python
         kernel = await Kernel.started(python, workspace, context.conversation, context.masked)

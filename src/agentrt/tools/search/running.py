@@ -23,7 +23,6 @@ from ...protocols import Files, ToolContext
 from ...sandboxes.installed import is_installed
 from ...sandboxes.programs import Printed, Stuck, printed
 from ...sandboxes.stalling import stalled
-from ...specs import LocalWorkspace
 from .query import Query, counts, files, program_input, ripgrep
 
 SECONDS = 60.0
@@ -55,7 +54,7 @@ _OURS_ONLY = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=|\(\?>|\(\?R\)|[*+?}]\+")
 
 async def run(query: Query, context: ToolContext, most: int = MOST_LISTED) -> str:
     """Return the output of a search, at most `most` bytes. Raises `ToolError` with what to do instead."""
-    local = isinstance(context.workspace, LocalWorkspace) and is_installed("rg")
+    local = context.workspace.on_this_machine and is_installed("rg")
     if local and not (query.pattern is not None and _OURS_ONLY.search(query.pattern)):
         with suppress(Stuck):  # ripgrep waits for a pipe that is named like an ignore file; our program does not
             said = await _answer(ripgrep(query), query.directory, b"", most, watched=stalled)
@@ -177,7 +176,7 @@ def query_of(context: ToolContext, path: str) -> Query:
     if context.files.status(wanted) is None:
         raise ToolError(f"{wanted} does not exist")
     real = context.files.real(wanted)
-    root = "/" if isinstance(context.workspace, LocalWorkspace) else context.files.real(context.workspace.path)
+    root = "/" if context.workspace.on_this_machine else context.files.real(context.workspace.path)
     base = Query(root=root, path=os.path.relpath(real, root).removeprefix("."))
     if _is_kind(context.files, real, stat.S_ISDIR):
         return base

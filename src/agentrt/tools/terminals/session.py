@@ -14,11 +14,10 @@ import anyio.to_thread
 import msgspec
 
 from ...errors import ToolError
+from ...placing import Place
 from ...protocols import ToolContext
-from ...sandboxes.place import Place
 from ...sandboxes.shell import Shell
 from ...specs.quota import PROCESSES
-from ..workplace import made_again
 from .escapes import Unescaping
 from .keys import INTERRUPT, typed, typed_on_screen
 from .printed import Printed
@@ -172,7 +171,7 @@ class Session:
         if self._shell is not None and not self._shell.alive and not (self._unseen and polls):
             await self.end()
         if self._shell is None:
-            self.made_again = await made_again(context.workspace)
+            self.made_again = await self._place.prepare()
             shell = Shell(self._place.console(), Path(context.workspace.path))
             await shell.start()
             self._shell, self._began = shell, True

@@ -14,14 +14,12 @@ from msgspec import Meta
 from ...decisions import ANY_FILE
 from ...errors import ConfigurationError, ToolError
 from ...protocols import Observation, ToolContext
-from ...sandboxes.place import Place, place_of
 from ...secrets import HIDDEN
 from ...specs import OnCrash, Same, TextContent, ToolAnnotations, Workspace
 from ...specs.effects import Effects, Source
 from ...specs.quota import PROCESSES
 from ..definition import Params, ToolType
 from ..shortened import shortened
-from ..workplace import MADE_AGAIN
 from .patching import typed_patch
 from .screen import COLUMNS
 from .session import Given, Session, Status
@@ -43,6 +41,9 @@ CUT = 6
 
 MAIN = "main"
 """Session of a call that names none."""
+
+MADE_AGAIN = "the workspace was gone: it was made again, and is empty"
+"""The note to the model if the workspace was made again for a new shell."""
 
 _NAME = re.compile(r"[\w.-]{1,40}", re.ASCII)
 
@@ -98,7 +99,6 @@ class Terminal:
     """The shells of a conversation, by session name. Each starts with its first command."""
 
     def __init__(self, params: Params) -> None:
-        self._place: Place | None = None
         self._sessions: dict[str, Session] = {}
         self._called = set[str]()
         """Sessions that a call is using now. They may have no shell yet."""
@@ -144,15 +144,11 @@ class Terminal:
         return any([await session.at_work() for session in self._sessions.values()])
 
     async def aclose(self) -> None:
-        """End the shells and all that they started, and close the place where they ran."""
+        """End the shells and all that they started."""
         async with anyio.create_task_group() as ending:
             for session in self._sessions.values():
                 ending.start_soon(session.end)
         self._sessions.clear()
-        place, self._place = self._place, None
-        if place is not None:
-            with anyio.CancelScope(shield=True):
-                await place.close()
 
     def _session(self, name: str, context: ToolContext) -> Session:
         """Return the session of that name, or a new one. Raises `ToolError` for a bad name, or one session too many."""
@@ -165,10 +161,8 @@ class Terminal:
         if len(self._sessions) >= SESSIONS:
             there = ", ".join(sorted(self._sessions))
             raise ToolError(f"the limit is {SESSIONS} sessions: {there}. Use one of them, or end one with exit")
-        if self._place is None:
-            self._place = place_of(context.workspace, context.start_soon, context.masked, context.conversation)
         self._sessions[name] = Session(
-            self._place, self._no_change, self._most, self._processes, ends_late=self._ends_late
+            context.place, self._no_change, self._most, self._processes, ends_late=self._ends_late
         )
         return self._sessions[name]
 

@@ -1658,7 +1658,7 @@ export interface components {
             timestamp: string;
             /** @constant */
             type: "ConversationCreated";
-            workspace: components["schemas"]["LocalWorkspace"] | components["schemas"]["DockerWorkspace"];
+            workspace: components["schemas"]["Workspace"];
         };
         ConversationErrorEvent: {
             by?: string | null;
@@ -2403,6 +2403,13 @@ export interface components {
             tokens?: number;
             /** @constant */
             type: "MessageEvent";
+        };
+        MissingWorkspace: {
+            given: unknown;
+            kind: string;
+            path: string;
+            /** @constant */
+            type: "missing";
         };
         ModelCalled: {
             by?: string | null;
@@ -3296,6 +3303,7 @@ export interface components {
             /** @constant */
             type: "UserRejectObservation";
         };
+        Workspace: components["schemas"]["LocalWorkspace"] | components["schemas"]["DockerWorkspace"] | components["schemas"]["MissingWorkspace"];
         WorkspaceSnapshot: {
             at: number;
             by?: string | null;

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from posixpath import normpath
 
 from ..errors import ToolError, WorkspaceError
-from ..specs import DockerWorkspace, Workspace
+from ..specs import Workspace
 from .beneath import Beneath
 
 
@@ -25,7 +25,7 @@ class ReachedFiles:
     def __init__(self, workspace: Workspace, within: str | None = None, ends: Mapping[str, str] | None = None) -> None:
         """With `ends`, files are opened only at the places that a rating has seen, see `RatedEnds`."""
         self._workspace, self._within = workspace, within
-        self._confined = isinstance(workspace, DockerWorkspace)
+        self._confined = not workspace.on_this_machine
         self._root = normpath(within or (workspace.path if self._confined else "/"))
         self._prefix = f"{self._root.rstrip('/')}/"
         self._rated = RatedEnds(workspace.path, ends) if ends is not None else None

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.errors import WorkspaceError
-from agentrt.workspaces.beneath import Beneath, parts_of
+from agentrt.sandboxes.beneath import Beneath, parts_of
 
 pytestmark = pytest.mark.simulated
 

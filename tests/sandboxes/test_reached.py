@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from agentrt.errors import ToolError
+from agentrt.sandboxes.reached import ReachedFiles, end_of
 from agentrt.specs import DockerWorkspace, LocalWorkspace
-from agentrt.workspaces.reached import ReachedFiles, end_of
 
 pytestmark = pytest.mark.simulated
 

@@ -1,0 +1,155 @@
+"""The protocols of a place: the live end of a workspace, where the tools of a conversation act."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from subprocess import PIPE
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+from .errors import ConfigurationError
+from .specs.workspace import KINDS, Workspace
+
+if TYPE_CHECKING:
+    from anyio.abc import Process
+
+Masked = Callable[[str], str]
+"""Returns a text without its secrets."""
+
+StartSoon = Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
+"""Starts a supervised task."""
+
+Stream = int | IO[Any] | None
+"""A stream of a process: a descriptor or a file of this process, `PIPE`, `DEVNULL`, or this process's own (None)."""
+
+
+class Files(Protocol):
+    """Files as a conversation's commands see them, by absolute path; links lead where they lead for these commands.
+
+    All methods are for a thread, since they block, and raise `ToolError`.
+    """
+
+    def status(self, path: str) -> os.stat_result | None:
+        """Return the status of a path, with links followed; None if nothing is there."""
+        ...
+
+    def real(self, path: str) -> str:
+        """Return the path of an existing file or directory without links in it."""
+        ...
+
+    def names(self, path: str) -> list[tuple[str, bool, bool]]:
+        """Return the entries of a directory, sorted by name: each name, whether it is a directory with links followed,
+        and whether it is a link.
+        """
+        ...
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file."""
+        ...
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file, which may be new, completely or not at all."""
+        ...
+
+    def move(self, path: str, target: str) -> None:
+        """Move a file to another path, where nothing is."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        ...
+
+
+class Place(Protocol):
+    """Where the tools of one conversation act. It belongs to the runtime, which closes it with the conversation.
+
+    What it shows to its processes is all that its files and its processes reach.
+    """
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace whose live end it is."""
+        ...
+
+    @property
+    def files(self) -> Files:
+        """Its files, by absolute path, as its processes see them."""
+        ...
+
+    @property
+    def directory(self) -> str | None:
+        """The directory of this machine that has the workspace's files; None if this machine does not see them."""
+        ...
+
+    async def prepare(self) -> bool:
+        """Make ready for a process: start what is not started, and make the workspace's directory if it is gone.
+
+        Return whether it was gone. Raises `ToolError`.
+        """
+        ...
+
+    async def run(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: Stream = PIPE,
+        stdout: Stream = PIPE,
+        stderr: Stream = PIPE,
+    ) -> Process:
+        """Start a program in a session of its own. Cancelling does not lose it: a program that runs has its handle.
+
+        Raises `OSError`, `ValueError` for words that no program can have, and `ToolError` if nothing can run there.
+        """
+        ...
+
+    def console(self) -> Any:
+        """Return a terminal for another bash: a `Console`."""
+        ...
+
+    async def end_left(self, conversation: str) -> bool:
+        """End what a conversation started in a runtime that died; return whether nothing of it is left."""
+        ...
+
+    async def close(self) -> None:
+        """Release it; its processes were ended before. May be called twice."""
+        ...
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a place gets of its conversation: `masked` finds its secrets, and `conversation` marks its processes."""
+
+    start_soon: StartSoon
+    masked: Masked = str
+    conversation: str = ""
+
+
+async def unchecked(workspace: Any) -> None:
+    """Check nothing."""
+
+
+@dataclass(frozen=True)
+class PlaceType:
+    """A kind of place: the struct of its workspaces, and how one is opened.
+
+    `open` starts nothing yet: the first process or file does. `check` raises `ConfigurationError` if a new conversation
+    could not work there. A package offers a kind with an entry point in the group `agentrt.places`, whose name is the
+    tag of the struct.
+    """
+
+    spec: type[Workspace]
+    open: Callable[[Any, Setting], Place]
+    check: Callable[[Any], Awaitable[None]] = unchecked
+
+    @property
+    def tag(self) -> str:
+        """The name of the kind in the log."""
+        return str(self.spec.__struct_config__.tag)  # type: ignore[attr-defined]
+
+    def __post_init__(self) -> None:
+        """Have logs with this kind read. Raises `ConfigurationError` for a tag that another kind has."""
+        if KINDS.setdefault(self.tag, self.spec) is not self.spec:
+            raise ConfigurationError(f"two kinds of workspaces have the tag {self.tag!r}: give one of them another")
