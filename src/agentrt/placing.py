@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from subprocess import PIPE
+from subprocess import DEVNULL as DEVNULL
+from subprocess import PIPE as PIPE
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from .errors import ConfigurationError
 from .specs.workspace import KINDS, Workspace
 
 if TYPE_CHECKING:
-    from anyio.abc import Process
+    from anyio.abc import ByteReceiveStream, ByteSendStream
 
 Masked = Callable[[str], str]
 """Returns a text without its secrets."""
@@ -58,6 +59,55 @@ class Files(Protocol):
 
     def remove(self, path: str) -> None:
         """Remove a file."""
+        ...
+
+
+class Process(Protocol):
+    """A program that runs in a place. It leads a session and a process group of its own."""
+
+    @property
+    def pid(self) -> int:
+        """Its number there; 0 if there are none."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs."""
+        ...
+
+    @property
+    def stdin(self) -> ByteSendStream | None:
+        """Its input, if that is a pipe. Once `send` has begun, all its bytes are written, even if it is cancelled."""
+        ...
+
+    @property
+    def stdout(self) -> ByteReceiveStream | None:
+        """Its output, if that is a pipe."""
+        ...
+
+    @property
+    def stderr(self) -> ByteReceiveStream | None:
+        """Its errors, if they are a pipe."""
+        ...
+
+    async def wait(self) -> int:
+        """Wait until it has ended, and return its exit code. Others may still hold its pipes."""
+        ...
+
+    def send_signal(self, number: int, /) -> None:
+        """Send it a signal; nothing happens if it has ended."""
+        ...
+
+    def kill_group(self) -> None:
+        """Kill it with its process group at once."""
+        ...
+
+    async def end(self) -> None:
+        """End it with all that it has started, wherever that has gone: by TERM, then by KILL."""
+        ...
+
+    def close_pipes(self) -> None:
+        """Close its pipes, even with unread data in them."""
         ...
 
 

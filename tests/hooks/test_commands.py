@@ -12,6 +12,7 @@ import pytest
 
 from agentrt.hooks.commands import run_command
 from agentrt.hooks.replies import KEPT, Ended
+from agentrt.sandboxes.here import THIS_MACHINE
 
 from ..sandboxes.living import lives, until
 
@@ -21,7 +22,7 @@ LONG = 30.0
 
 
 async def run(command: str, folder: Path, given: bytes = b"", seconds: float = LONG) -> Ended | None:
-    return await run_command(command, given, str(folder), {}, seconds)
+    return await run_command(THIS_MACHINE, command, given, str(folder), {}, seconds)
 
 
 async def run_out_of_time(command: str, folder: Path, told: Callable[[], object]) -> None:
@@ -75,7 +76,7 @@ async def test_a_flood_without_end_is_cut_by_the_time_limit(tmp_path: Path) -> N
 async def test_nothing_secret_and_what_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "hunter2")
     monkeypatch.setenv("HARMLESS", "kept")
-    ended = await run_command("env", b"", str(tmp_path), {"AGENTRT_TOOL_NAME": "terminal"}, LONG)
+    ended = await run_command(THIS_MACHINE, "env", b"", str(tmp_path), {"AGENTRT_TOOL_NAME": "terminal"}, LONG)
     assert ended is not None
     lines = ended.stdout.decode().splitlines()
     assert {"HARMLESS=kept", "AGENTRT_TOOL_NAME=terminal", "TERM=dumb"} <= set(lines)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentrt.critics import CRITICS
+from agentrt.sandboxes.here import THIS_MACHINE
 from agentrt.sandboxes.installed import Programs, installed, is_installed, search_path
 from agentrt.sandboxes.programs import printed
 from agentrt.sources.fetching import fetched
@@ -51,10 +52,10 @@ async def test_no_program_of_a_workspace_is_started(
     assert installed("git").startswith("/usr/")
     assert installed("bash") in ("/usr/bin/bash", "/bin/bash")
     assert set(search_path().split(":")) == {str(tmp_path / "elsewhere"), *SYSTEM.split(":")}
-    said = await printed(["sh", "-c", "command -v env"], cwd="/", environment={}, seconds=5, most=100)
+    said = await printed(THIS_MACHINE, ["sh", "-c", "command -v env"], cwd="/", environment={}, seconds=5, most=100)
     assert said.output.startswith((b"/usr/bin/env", b"/bin/env"))
     assert not is_installed("relative/git")
-    await printed(["git", "init", "-q"], cwd=str(project), environment={}, seconds=5, most=100)
+    await printed(THIS_MACHINE, ["git", "init", "-q"], cwd=str(project), environment={}, seconds=5, most=100)
     assert (await changes(str(project))).items
     events = [samples.message(), samples.action("look")]
     assert (await CRITICS["empty_patch"]().evaluate(events, LocalWorkspace(str(project)))).score == 1

@@ -9,6 +9,7 @@ import anyio
 import psutil
 import pytest
 
+from agentrt.sandboxes.here import THIS_MACHINE
 from agentrt.sandboxes.programs import Printed, printed
 
 pytestmark = pytest.mark.real
@@ -16,7 +17,9 @@ pytestmark = pytest.mark.real
 
 async def sh(script: str, *, seconds: float = 10.0, most: int = 100, given: bytes = b"") -> Printed:
     """Run a script of the shell."""
-    return await printed(["sh", "-c", script], cwd="/", environment={"A": "b"}, seconds=seconds, most=most, given=given)
+    return await printed(
+        THIS_MACHINE, ["sh", "-c", script], cwd="/", environment={"A": "b"}, seconds=seconds, most=most, given=given
+    )
 
 
 async def test_what_it_prints_and_how_it_ends() -> None:
@@ -53,4 +56,4 @@ async def test_cancelling_ends_it(tmp_path: Path) -> None:
 @pytest.mark.simulated
 async def test_what_is_not_there() -> None:
     with pytest.raises(FileNotFoundError):
-        await printed(["no-such-program"], cwd="/", environment={}, seconds=1.0, most=1)
+        await printed(THIS_MACHINE, ["no-such-program"], cwd="/", environment={}, seconds=1.0, most=1)

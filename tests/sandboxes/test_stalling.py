@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from agentrt.sandboxes.here import THIS_MACHINE
 from agentrt.sandboxes.programs import Stuck, printed
 from agentrt.sandboxes.stalling import stalled
 
@@ -24,6 +25,7 @@ async def seen(command: list[str], directory: Path, within: float, seconds: floa
     """Whether a program is taken for stalled in so many seconds."""
     try:
         await printed(
+            THIS_MACHINE,
             command,
             cwd=str(directory),
             environment={},
@@ -61,6 +63,12 @@ async def test_one_that_works(tmp_path: Path) -> None:
 async def test_one_that_ends_is_not_waited_for(tmp_path: Path) -> None:
     with anyio.fail_after(10):
         said = await printed(
-            ["echo", "a"], cwd=str(tmp_path), environment={}, seconds=60, most=9, watched=lambda pid: stalled(pid, 30)
+            THIS_MACHINE,
+            ["echo", "a"],
+            cwd=str(tmp_path),
+            environment={},
+            seconds=60,
+            most=9,
+            watched=lambda pid: stalled(pid, 30),
         )
     assert said.output == b"a\n"

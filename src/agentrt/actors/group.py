@@ -312,9 +312,8 @@ class ConversationGroup:
             return
         if self._servers is None:
             assert created is not None
-            mark = process_mark(created.id, parts.store)
-            place = created.workspace.path
-            whose = Whose(created.conversation_id, created.delegated_by, created.owner, place, mark)
+            path = created.workspace.path
+            whose = Whose(created.conversation_id, created.delegated_by, created.owner, path, self.place)
             self._servers = Servers(
                 self.log, parts.connections, parts.tools, parts.secrets, whose, self.calls, parts.shelf
             )
@@ -417,9 +416,7 @@ class ConversationGroup:
     def _hooks(self, module: Any) -> HookActor:
         parts = self._parts
         models = module.HookModels(self.log, self.calls, parts.children, self._is_left)
-        actor: HookActor = module.HookActor(
-            self.log, parts.hooks, parts.tools, self._workspace, self._veil.text, models.ask
-        )
+        actor: HookActor = module.HookActor(self.log, parts.hooks, parts.tools, self.place, self._veil.text, models.ask)
         return actor
 
     def _is_left(self, child_id: str) -> bool:

@@ -26,7 +26,8 @@ from ..events import (
 )
 from ..hooks import HookFunction, HookInput, HookResult, combined, run_hooks
 from ..hooks.running import Asked, nobody
-from ..specs import Hook, HookEvent, Workspace
+from ..placing import Place
+from ..specs import Hook, HookEvent
 from ..specs.content import plain, text
 from ..specs.hooks import hooks_for
 from ..state import Seen, State
@@ -45,11 +46,11 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         log: Log,
         functions: Mapping[str, HookFunction],
         toolbox: Toolbox,
-        workspace: Workspace,
+        place: Place,
         masked: Callable[[str], str],
         asked: Asked = nobody,
     ) -> None:
-        self._log, self._functions, self._toolbox, self._workspace = log, functions, toolbox, workspace
+        self._log, self._functions, self._toolbox, self._place = log, functions, toolbox, place
         self._masked, self._asked = masked, asked
 
     async def __aexit__(self, *_: object) -> None:
@@ -84,7 +85,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
             replace(hook, timeout=min(hook.timeout, at_most))
             for hook in hooks_for(hooks, given.event_type, given.tool_name)
         ]
-        results = await run_hooks(hooks, given, self._functions, self._masked, self._asked)
+        results = await run_hooks(self._place, hooks, given, self._functions, self._masked, self._asked)
         outcome = combined(results)
         event = HookExecutionEvent(
             hook_event=given.event_type,
@@ -101,7 +102,9 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         """Return the input of the hooks of an event."""
         created = self._log.state.created
         assert created is not None
-        return HookInput(event_type=event, session_id=created.conversation_id, working_dir=self._workspace.path, **more)
+        return HookInput(
+            event_type=event, session_id=created.conversation_id, working_dir=self._place.workspace.path, **more
+        )
 
     async def _given(self, command: RunHooks, state: State) -> HookInput:
         event, action, here = command.event, command.action, state.branch

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ..errors import ToolError
 from ..loading import missing
+from ..sandboxes.here import THIS_MACHINE
 from ..sandboxes.programs import Printed, printed
 from ..specs.content import sound
 from .document import Document, Missing, Refused, Wanted
@@ -60,7 +61,9 @@ async def read_document(
     command = [sys.executable, "-I", "-X", "utf8", _WORKER, msgspec.json.encode(job).decode()]
     try:
         async with _turn():  # waiting for a turn does not count for `seconds`
-            said = await printed(command, cwd="/", environment={}, seconds=seconds, most=MOST_ANSWERED, given=data)
+            said = await printed(
+                THIS_MACHINE, command, cwd="/", environment={}, seconds=seconds, most=MOST_ANSWERED, given=data
+            )
     except TimeoutError as error:
         raise ToolError(f"{name} takes longer than {seconds} s to read: ask for fewer pages") from error
     except OSError as error:

@@ -4,47 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import signal
-import time
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
 import anyio
 import anyio.abc
 
+from ..placing import Place
 from ..sandboxes.environment import Masked, environment
-from ..sandboxes.processes import KILL_AFTER, end
-from ..sandboxes.starting import opened
-from ..scratch import RUNTIME, runtime_directory
 from .replies import KEPT, Ended
-
-_PATIENCE = 2.0
-"""Seconds to wait for a process after KILL."""
 
 
 async def run_command(
-    command: str, given: bytes, directory: str, variables: Mapping[str, str], seconds: float, masked: Masked = str
+    place: Place,
+    command: str,
+    given: bytes,
+    directory: str,
+    variables: Mapping[str, str],
+    seconds: float,
+    masked: Masked = str,
 ) -> Ended | None:
-    """Run a command in /bin/sh with `given` as its standard input.
+    """Run a command in /bin/sh in a place with `given` as its standard input.
 
     Return None if it, or a process that holds its output open, has not ended after `seconds`. Then, and if this is
     cancelled, everything that it started is ended: TERM, then KILL. Its environment is the terminal's, without anything
     that is or looks like a secret, and `variables`. Raise `OSError` or `ValueError` if it cannot be started.
     """
-    mark, since = f"AGENTRT_HOOK={secrets.token_hex(8)}-1", time.clock_gettime(time.CLOCK_BOOTTIME)
-    variables = {
-        **environment(os.environ, masked),
-        **variables,
-        **dict([mark.split("=")]),
-        RUNTIME: runtime_directory.name,
-    }
+    variables = {**environment(os.environ, masked), **variables}
     stdout, stderr = bytearray(), bytearray()
     with contextlib.ExitStack() as files, anyio.CancelScope(shield=True) as scope:
         out, theirs = _pipe(files)
         err, their_errors = _pipe(files)
         with _file(given) as readable, theirs, their_errors:
-            process = await opened(
+            process = await place.run(
                 ["/bin/sh", "-c", command],
                 cwd=directory,
                 env=variables,
@@ -64,7 +56,7 @@ async def run_command(
         finally:
             if code is None:
                 scope.shield = True
-                await _end(process, mark, since)
+                await process.end()
         if code is not None:
             return Ended(code if code >= 0 else 128 - code, bytes(stdout), bytes(stderr))
     return None
@@ -93,18 +85,3 @@ async def _read(pipe: int, kept: bytearray) -> None:
         if not piece:
             return
         kept += piece[: KEPT - len(kept)]
-
-
-async def _end(process: anyio.abc.Process, mark: str, since: float) -> None:
-    """End the process and everything that it started. Stop it first, or it goes on with its next line meanwhile."""
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGSTOP)
-    await end(process.pid, mark, since)
-    for number, seconds in ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, _PATIENCE)):
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(number)
-            process.send_signal(signal.SIGCONT)
-        with anyio.move_on_after(seconds):
-            await process.wait()
-            break
-    await end(process.pid, mark, since)

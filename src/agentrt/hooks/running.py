@@ -13,6 +13,7 @@ import msgspec
 from ..cancelling import guarded
 from ..errors import AgentrtError
 from ..pins import changed
+from ..placing import Place
 from ..specs.hooks import Hook, HookEvent
 from .commands import run_command
 from .replies import read_reply
@@ -37,13 +38,14 @@ _NO_FUNCTIONS: Mapping[str, HookFunction] = {}
 
 
 async def run_hook(
+    place: Place,
     hook: Hook,
     given: HookInput,
     functions: Mapping[str, HookFunction] = _NO_FUNCTIONS,
     masked: Masked = str,
     asked: Asked = nobody,
 ) -> HookResult:
-    """Run one hook. A failure is a result, too, whose verdict follows from `hook.on_failure`.
+    """Run one hook; a command runs in `place`. A failure is a result, whose verdict follows from `hook.on_failure`.
 
     Cancelling this ends everything that a command started, and cancels a function.
     """
@@ -53,11 +55,12 @@ async def run_hook(
     elif hook.command is None:
         found = await _ask(hook, given, asked)
     else:
-        found = await _execute(hook, given, masked)
+        found = await _execute(place, hook, given, masked)
     return msgspec.structs.replace(settled(hook, found, masked), seconds=time.monotonic() - begun)
 
 
 async def run_hooks(
+    place: Place,
     hooks: Sequence[Hook],
     given: HookInput,
     functions: Mapping[str, HookFunction] = _NO_FUNCTIONS,
@@ -71,11 +74,11 @@ async def run_hooks(
     it is cut.
     """
     if given.event_type is HookEvent.BEFORE_TOOL:
-        return await _one_by_one(hooks, given, functions, masked, asked)
+        return await _one_by_one(place, hooks, given, functions, masked, asked)
     results: dict[int, HookResult] = {}
 
     async def run(number: int, hook: Hook) -> None:
-        results[number] = await run_hook(hook, given, functions, masked, asked)
+        results[number] = await run_hook(place, hook, given, functions, masked, asked)
 
     async with anyio.create_task_group() as group:
         for number, hook in enumerate(hooks):
@@ -84,11 +87,16 @@ async def run_hooks(
 
 
 async def _one_by_one(
-    hooks: Sequence[Hook], given: HookInput, functions: Mapping[str, HookFunction], masked: Masked, asked: Asked
+    place: Place,
+    hooks: Sequence[Hook],
+    given: HookInput,
+    functions: Mapping[str, HookFunction],
+    masked: Masked,
+    asked: Asked,
 ) -> tuple[HookResult, ...]:
     results: list[HookResult] = []
     for hook in hooks:
-        result = await run_hook(hook, given, functions, masked, asked)
+        result = await run_hook(place, hook, given, functions, masked, asked)
         results.append(result)
         if result.verdict == "deny":
             break
@@ -97,7 +105,7 @@ async def _one_by_one(
     return tuple(results)
 
 
-async def _execute(hook: Hook, given: HookInput, masked: Masked) -> HookResult:
+async def _execute(place: Place, hook: Hook, given: HookInput, masked: Masked) -> HookResult:
     if hook.pinned and (path := await anyio.to_thread.run_sync(changed, hook.pinned, given.working_dir)) is not None:
         return HookResult(verdict="deny", reason=_CHANGED.format(path))
     named = {
@@ -111,7 +119,7 @@ async def _execute(hook: Hook, given: HookInput, masked: Masked) -> HookResult:
         variables |= {f"{prefix}_PLUGIN_ROOT": hook.root for prefix in _PREFIXES}
     try:
         data = msgspec.json.encode(given)
-        ended = await run_command(hook.command or "", data, given.working_dir, variables, hook.timeout, masked)
+        ended = await run_command(place, hook.command or "", data, given.working_dir, variables, hook.timeout, masked)
     except (OSError, ValueError) as error:
         return HookResult(error=f"it cannot be started: {error}")
     return _too_long(hook) if ended is None else read_reply(given.event_type, ended)

@@ -13,6 +13,7 @@ import msgspec
 
 from ..errors import CallCut, ConfigurationError, ToolError
 from ..pins import changed
+from ..placing import Place
 from ..specs.content import sound
 from ..specs.mcp import MCPServer
 from .answering import Answers, Call, Caller
@@ -84,13 +85,14 @@ class Connection:
     A dying transport may cancel the task that holds it, so that is a task below `run`, never a caller's.
     """
 
-    def __init__(self, name: str, server: MCPServer, mark: str = "", tokens: Tokens | None = None) -> None:
+    def __init__(self, name: str, server: MCPServer, place: Place | None = None, tokens: Tokens | None = None) -> None:
+        """A server that is a program runs in `place`; None: on this machine, for no conversation."""
         self.name, self.server = name, server
         self.standing = Standing()
         self.answers = Answers()
         self.hiding: list[Tell] = []
         """Callbacks that mask values in the conversations that use the connection."""
-        self._mark, self._tokens = mark, tokens
+        self._place, self._tokens = place, tokens
         self._transport: Transport | None = None
         self._client: Client | None = None
         self._changed = anyio.Event()
@@ -264,7 +266,7 @@ class Connection:
 
     async def _hold(self, end: _End) -> None:
         """Hold one session, from its beginning to its end."""
-        transport = self._transport = transport_of(self.server, self._mark, self._tokens, self._hide)
+        transport = self._transport = transport_of(self.server, self._place, self._tokens, self._hide)
         try:
             await self._check_program()
             with anyio.move_on_after(self.server.connect_timeout) as connecting:
@@ -361,10 +363,10 @@ class _End:
 
 @asynccontextmanager
 async def connected(
-    name: str, server: MCPServer, mark: str = "", tokens: Tokens | None = None
+    name: str, server: MCPServer, place: Place | None = None, tokens: Tokens | None = None
 ) -> AsyncIterator[Connection]:
     """Run a connection until the context is left."""
-    connection = Connection(name, server, mark, tokens)
+    connection = Connection(name, server, place, tokens)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connection.run)
         try:

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from ..errors import ConfigurationError
+from ..placing import Place
 from ..specs.mcp import MCPServer
 from .connection import Connection
 from .logins import Logins
@@ -29,8 +30,8 @@ class Whose(msgspec.Struct, frozen=True):
     owner: str | None = None
     workspace: str = ""
     """The directory that it works in."""
-    mark: str = ""
-    """The name of the conversation in the environment of its processes."""
+    place: Place | None = None
+    """Where its servers run that are programs; None: on this machine."""
 
 
 class Connections:
@@ -138,7 +139,7 @@ class Connections:
         assert self._tasks is not None
         shared = self._open.get(key)
         if shared is None:
-            connection = Connection(name, server, "" if server.shared else whose.mark, self.tokens(whose.owner))
+            connection = Connection(name, server, None if server.shared else whose.place, self.tokens(whose.owner))
             shared = self._open[key] = _Shared(connection, root, whose.owner, lambda: self._open.pop(key))
             self._tasks.start_soon(shared.run)
         return shared

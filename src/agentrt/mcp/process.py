@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -18,12 +16,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 import anyio.to_thread
-import psutil
 
-from ..ids import new_id
-from ..sandboxes.processes import CONVERSATION, end
-from ..sandboxes.starting import Started, opened
-from ..scratch import RUNTIME, runtime_directory
+from ..placing import Place, Process
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -43,19 +37,14 @@ GRACE = 2.0
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
 """Environment variables of this process that every server gets."""
 
-_SERVER = "AGENTRT_SERVER"
-"""The environment variable that marks the processes that a server starts."""
-
 
 class ServerProcess:
     """A server's process, which runs while `streams` is open. `ended` is set once its output or input is closed."""
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: str, mark: str) -> None:
-        self._command, self._cwd = list(command), cwd
+    def __init__(self, place: Place, command: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
+        self._place, self._command, self._cwd = place, list(command), cwd
         kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        token = new_id()
-        self._mark = f"{_SERVER}={token}"
-        self._env = {**kept, **env, CONVERSATION: mark, RUNTIME: runtime_directory.name, _SERVER: token}
+        self._env = {**kept, **env}
         self._words = b""
         self.ended = anyio.Event()
         self.pid = 0
@@ -70,15 +59,7 @@ class ServerProcess:
         """Run the process, and provide the streams for the library. Raises `OSError` if the command cannot be run."""
         if not await anyio.to_thread.run_sync(os.path.isdir, self._cwd):
             raise NotADirectoryError(errno.ENOTDIR, "no directory", self._cwd)
-        self._began = time.clock_gettime(time.CLOCK_BOOTTIME) - 1.0
-        process = await opened(
-            self._command,
-            cwd=self._cwd,
-            env=self._env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        process = await self._place.run(self._command, cwd=self._cwd, env=self._env)
         self.pid = process.pid
         heard, read = anyio.create_memory_object_stream[Any](0)
         write, said = anyio.create_memory_object_stream[Any](0)
@@ -95,7 +76,7 @@ class ServerProcess:
                 for stream in (heard, read, write, said):
                     stream.close()
 
-    async def _listen(self, process: Started, heard: Any) -> None:
+    async def _listen(self, process: Process, heard: Any) -> None:
         from mcp.shared.message import SessionMessage
         from mcp_types import jsonrpc_message_adapter
 
@@ -114,7 +95,7 @@ class ServerProcess:
         finally:
             self.ended.set()
 
-    async def _speak(self, process: Started, said: Any, heard: Any) -> None:
+    async def _speak(self, process: Process, said: Any, heard: Any) -> None:
         assert process.stdin is not None
         try:
             async with said:
@@ -126,28 +107,23 @@ class ServerProcess:
         finally:
             self.ended.set()
 
-    async def _note(self, process: Started) -> None:
+    async def _note(self, process: Process) -> None:
         assert process.stderr is not None
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for piece in process.stderr:
                 self._words = (self._words + piece)[-KEPT_WORDS:]
 
-    async def _end(self, process: Started) -> None:
+    async def _end(self, process: Process) -> None:
         """Close its input, wait a moment, then end it and all processes that it has started."""
         assert process.stdin is not None
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await process.stdin.aclose()
-        if not await _exited(process, GRACE):
-            with suppress(psutil.Error):
-                itself = psutil.Process(process.pid)
-                await end(process.pid, self._mark, self._began, also=(itself,))
-        else:
-            await end(process.pid, self._mark, self._began)
         await _exited(process, GRACE)
+        await process.end()
         process.close_pipes()
 
 
-async def _exited(process: Started, seconds: float) -> bool:
+async def _exited(process: Process, seconds: float) -> bool:
     """Return whether a process ends within so many seconds."""
     with anyio.move_on_after(seconds):
         await process.wait()

@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 
 from ..loading import load
+from ..placing import Place
 from ..specs.mcp import MCPServer
 from .process import ServerProcess
 
@@ -79,11 +80,15 @@ class Transport(Protocol):
         ...
 
 
-def transport_of(server: MCPServer, mark: str, tokens: Tokens | None, tell: Tell) -> Transport:
-    """Return a transport to a server whose variables are filled in. `mark` names the conversation in its processes, and
+def transport_of(server: MCPServer, place: Place | None, tokens: Tokens | None, tell: Tell) -> Transport:
+    """Return a transport to a server whose variables are filled in. A program runs in `place`, or on this machine, and
     `tell` gets secrets to mask.
     """
-    return _Stdio(server, mark) if server.way == "stdio" else _Remote(server, tokens, tell)
+    if server.way != "stdio":
+        return _Remote(server, tokens, tell)
+    from ..sandboxes.here import THIS_MACHINE  # no program is run by an import
+
+    return _Stdio(server, place or THIS_MACHINE)
 
 
 class _Stdio:
@@ -91,8 +96,8 @@ class _Stdio:
 
     has_session, secrets = True, ()
 
-    def __init__(self, server: MCPServer, mark: str) -> None:
-        self._process = ServerProcess((server.command, *server.args), server.env, server.cwd or ".", mark)
+    def __init__(self, server: MCPServer, place: Place) -> None:
+        self._process = ServerProcess(place, (server.command, *server.args), server.env, server.cwd or ".")
 
     @property
     def ended(self) -> anyio.Event:

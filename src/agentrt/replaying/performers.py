@@ -38,7 +38,9 @@ from ..events import (
 )
 from ..hooks import HookInput, HookResult
 from ..ids import new_id
+from ..placing import Setting
 from ..protocols import Critic, SecurityAnalyzer
+from ..sandboxes.in_memory import InMemory
 from ..specs import Hook, Workspace
 from ..state import State
 from ..tools import Tools
@@ -140,7 +142,8 @@ class RecordedHooks(HookActor):
     """Returns the recorded results of each event's hooks, without running any; their consequences are real."""
 
     def __init__(self, recording: Recording, stage: Stage, log: Log, parts: Parts) -> None:
-        super().__init__(log, {}, parts.tools, recording.created.workspace, str)
+        nowhere = InMemory(recording.created.workspace, Setting(lambda function: None))  # no hook is run
+        super().__init__(log, {}, parts.tools, nowhere, str)
         self._recording, self._stage = recording, stage
 
     async def run(

@@ -8,14 +8,13 @@ import shutil
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from subprocess import PIPE
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
-from ..placing import Setting, Stream
+from ..placing import PIPE, Process, Setting, Stream
 from ..specs import DockerWorkspace
 from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
 from .container import Container
@@ -26,7 +25,6 @@ from .reached import ReachedFiles
 if TYPE_CHECKING:
     from aiodocker.execs import Exec
     from aiodocker.stream import Stream as DockerStream
-    from anyio.abc import Process
 
 _ON_TERMINAL = (
     f'stty -echo -echonl -onlcr rows {ROWS} cols {COLUMNS}; exec bash --noprofile --noediting --rcfile "$0" -i'

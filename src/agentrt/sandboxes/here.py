@@ -4,26 +4,42 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from subprocess import PIPE
+from secrets import token_hex
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from ..errors import ToolError
-from ..placing import Setting, Stream
+from ..placing import PIPE, Setting, Stream
+from ..scratch import RUNTIME, runtime_directory
 from ..specs import LocalWorkspace
-from .local import LocalConsole
-from .processes import end_left
-from .reached import ReachedFiles
+from .processes import CONVERSATION, end_left
 from .starting import Started, opened
+
+if TYPE_CHECKING:
+    from .local import LocalConsole
+    from .reached import ReachedFiles
+
+_MARK = "AGENTRT_PROCESS"
+"""The variable in the environment of a process, and of all that it starts, that tells it from others."""
 
 
 class Here:
     """This machine. Its shells get no variable of this process in which `masked` finds a secret."""
 
     def __init__(self, workspace: LocalWorkspace, setting: Setting) -> None:
-        self.workspace, self.files = workspace, ReachedFiles(workspace)
-        self.directory = workspace.path
+        self.workspace, self.directory = workspace, workspace.path
         self._masked, self._conversation = setting.masked, setting.conversation
+        self._files: ReachedFiles | None = None
+
+    @property
+    def files(self) -> ReachedFiles:
+        """All files of this machine."""
+        if self._files is None:
+            from .reached import ReachedFiles
+
+            self._files = ReachedFiles(self.workspace)
+        return self._files
 
     async def prepare(self) -> bool:
         """Make the workspace's directory if it is gone, and return whether it was: no process could start without it.
@@ -46,10 +62,16 @@ class Here:
         stderr: Stream = PIPE,
     ) -> Started:
         """Start a program. Raises `OSError` and `ValueError`."""
-        return await opened(command, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
+        variables = {**(os.environ if env is None else env), RUNTIME: runtime_directory.name}
+        if self._conversation:
+            variables[CONVERSATION] = self._conversation
+        mark = f"{_MARK}={token_hex(8)}-1"
+        return await opened(command, cwd=cwd, env=variables, stdin=stdin, stdout=stdout, stderr=stderr, mark=mark)
 
     def console(self) -> LocalConsole:
         """Return a terminal for another bash."""
+        from .local import LocalConsole  # needed by shells only
+
         return LocalConsole(self._masked, self._conversation)
 
     async def end_left(self, conversation: str) -> bool:
@@ -58,6 +80,10 @@ class Here:
 
     async def close(self) -> None:
         """Do nothing: there are no resources."""
+
+
+THIS_MACHINE = Here(LocalWorkspace("/"), Setting(lambda function: None))
+"""Where the runtime's own programs run: those that work for no conversation, or on its own files."""
 
 
 def _make(path: str) -> bool:

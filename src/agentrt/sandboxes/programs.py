@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from subprocess import DEVNULL, PIPE
 from typing import IO
 
 import anyio
@@ -14,8 +12,8 @@ import anyio.abc
 import msgspec
 from anyio.abc import TaskGroup
 
+from ..placing import DEVNULL, PIPE, Place
 from .installed import installed, search_path
-from .starting import opened
 
 ERRORS = 8192
 """Bytes that are kept of a program's standard error."""
@@ -38,6 +36,7 @@ class Stuck(TimeoutError):
 
 
 async def printed(
+    place: Place,
     command: Sequence[str],
     *,
     cwd: str,
@@ -58,7 +57,7 @@ async def printed(
     command = [name if os.sep in name else installed(name), *arguments]
     variables = {**PLAIN, "PATH": search_path(), **environment}
     with _readable(given) as stdin:
-        process = await opened(command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE)
+        process = await place.run(command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE)
     output, errors, cut, stuck, watching = bytearray(), bytearray(), False, False, anyio.CancelScope()
 
     async def watch(tasks: TaskGroup) -> None:
@@ -85,10 +84,9 @@ async def printed(
                 await process.wait()
     finally:
         with anyio.CancelScope(shield=True):
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-            await process.aclose()
+            process.kill_group()
+            process.close_pipes()
+            await process.wait()
     return Printed(bytes(output), bytes(errors), process.returncode or 0, cut)
 
 

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -26,6 +27,9 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from .spawning import can_spawn, spawned
 
+PATIENCE = 2.0
+"""Seconds to wait for a process after KILL."""
+
 
 async def opened(
     command: Sequence[str],
@@ -35,13 +39,20 @@ async def opened(
     stdin: int | IO[Any] | None = PIPE,
     stdout: int | IO[Any] | None = PIPE,
     stderr: int | IO[Any] | None = PIPE,
+    mark: str = "",
 ) -> Started:
     """Start a program in a session of its own. A scope cannot cancel this: a program that runs always has its handle.
+
+    `mark`, a variable with its value, is in its environment, so that all that it starts is found.
 
     Its streams are descriptors or files, `PIPE`, `DEVNULL`, or those of this process (None). Raises `OSError`, and
     `ValueError` for words that no program can have.
     """
     place, variables = None if cwd is None else os.fspath(cwd), dict(os.environ if env is None else env)
+    if mark:
+        name, _, value = mark.partition("=")
+        variables[name] = value
+    since = time.clock_gettime(time.CLOCK_BOOTTIME)
     begin: Callable[..., Begun] = spawned
     if can_spawn():
         sys.audit("subprocess.Popen", command[0], list(command), place, variables)
@@ -59,7 +70,7 @@ async def opened(
         start.give_up()
         raise
     assert begun is not None
-    return Started(begun)
+    return Started(begun, mark, since)
 
 
 @cache
@@ -142,8 +153,9 @@ def _end(begun: Begun) -> None:
 class Started(Process):
     """A process. Its end does not wait for the end of its pipes, which other processes may hold open."""
 
-    def __init__(self, begun: Begun) -> None:
-        self._begun = begun
+    def __init__(self, begun: Begun, mark: str = "", since: float = 0.0) -> None:
+        """`mark` is in the environment of all that it starts; it began after `since`, in seconds of CLOCK_BOOTTIME."""
+        self._begun, self._mark, self._since = begun, mark, since
         self._stdin = None if begun.stdin is None else _Input(begun.stdin)
         self._stdout = None if begun.stdout is None else _Output(begun.stdout)
         self._stderr = None if begun.stderr is None else _Output(begun.stderr)
@@ -184,6 +196,29 @@ class Started(Process):
 
     def send_signal(self, signal: int) -> None:
         self._begun.send_signal(signal)
+
+    def kill_group(self) -> None:
+        """Kill it with its process group at once."""
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    async def end(self) -> None:
+        """End it with all that it has started. Stop it first, or it goes on with its next line meanwhile."""
+        from .processes import KILL_AFTER, end  # looks through all processes of the machine
+
+        with suppress(ProcessLookupError):
+            self.send_signal(signal.SIGSTOP)
+        await end(self.pid, self._mark, self._since)
+        for number, seconds in ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, PATIENCE)):
+            if self.returncode is not None:
+                break
+            with suppress(ProcessLookupError):
+                self.send_signal(number)
+                self.send_signal(signal.SIGCONT)
+            with anyio.move_on_after(seconds):
+                await self.wait()
+        await end(self.pid, self._mark, self._since)
 
     async def wait(self) -> int:
         """Wait until the process has ended, and return its exit code."""

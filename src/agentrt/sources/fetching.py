@@ -19,8 +19,8 @@ import msgspec
 from anyio.abc import ByteReceiveStream
 
 from ..errors import ConfigurationError
+from ..sandboxes.here import THIS_MACHINE
 from ..sandboxes.installed import installed, search_path
-from ..sandboxes.starting import opened
 from ..specs.context import PluginSource
 from .manifests import MANIFESTS, MARKETPLACES, Entry, Marketplace, read_marketplace
 
@@ -223,7 +223,7 @@ async def _git(directory: Path, address: str, *arguments: str) -> str:
     variables["PATH"] = search_path()
     command = [git, "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", *arguments]
     try:
-        process = await opened(command, cwd=directory, env=variables)
+        process = await THIS_MACHINE.run(command, cwd=directory, env=variables)
     except OSError as error:
         raise ConfigurationError(f"git cannot be run: {error}") from error
     said = {"out": b"", "err": b""}

@@ -24,9 +24,7 @@ class Workspace:
 
     __slots__ = ()
     if TYPE_CHECKING:
-
-        @property
-        def path(self) -> str: ...
+        path: str
 
     on_this_machine: ClassVar[bool] = False
     """Whether what runs there sees the files, users and network of this machine."""

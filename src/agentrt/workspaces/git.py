@@ -21,6 +21,7 @@ import msgspec
 
 from ..errors import WorkspaceError
 from ..sandboxes.entries import GitChange, GitChanges, GitDiff
+from ..sandboxes.here import THIS_MACHINE
 from ..sandboxes.programs import printed
 from ..scratch import runtime_directory
 
@@ -185,7 +186,7 @@ async def _git(tree: str, environment: dict[str, str], *arguments: str, check: b
     """Return git's output, and whether it was cut. Raises `WorkspaceError` if git fails or takes too long."""
     command = ["git", *_OPTIONS, *arguments]
     try:
-        said = await printed(command, cwd=tree, environment=environment, seconds=SECONDS, most=OUTPUT)
+        said = await printed(THIS_MACHINE, command, cwd=tree, environment=environment, seconds=SECONDS, most=OUTPUT)
     except FileNotFoundError as error:
         raise WorkspaceError("git-not-installed", "install it where the conversation runs") from error
     except TimeoutError as error:

@@ -11,6 +11,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from ..sandboxes.entries import FileEntry
+from ..sandboxes.here import THIS_MACHINE
 from ..sandboxes.programs import printed
 from ..scratch import runtime_directory
 
@@ -48,7 +49,9 @@ async def _ignored(workspace: str, paths: Sequence[str]) -> Collection[str]:
     given = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
     try:
         await anyio.to_thread.run_sync(_prepare, Path(made))
-        said = await printed(command, cwd=workspace, environment=environment, seconds=SECONDS, most=OUTPUT, given=given)
+        said = await printed(
+            THIS_MACHINE, command, cwd=workspace, environment=environment, seconds=SECONDS, most=OUTPUT, given=given
+        )
     except (OSError, TimeoutError):
         return ()
     finally:

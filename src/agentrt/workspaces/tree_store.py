@@ -152,6 +152,8 @@ class TreeStore:
         """Run git and return its output. `index` replaces the workspace's index; `tree` is the directory of the files,
         if the command needs them. Raises `WorkspaceError`.
         """
+        from ..sandboxes.here import THIS_MACHINE  # no program is run by an import
+
         if not self._ready:
             await self.prepare()
         try:
@@ -170,7 +172,7 @@ class TreeStore:
         try:
             async with self._pipes.passed(tree) if tree else nullcontext():
                 said = await printed(
-                    command, cwd=place, environment=environment, seconds=SECONDS, most=most, given=given
+                    THIS_MACHINE, command, cwd=place, environment=environment, seconds=SECONDS, most=most, given=given
                 )
         except (TimeoutError, anyio.get_cancelled_exc_class()) as error:
             with anyio.CancelScope(shield=True):

@@ -9,6 +9,7 @@ from ...documents.document import Part, Picture
 from ...documents.kinds import image_type
 from ...errors import ToolError
 from ...executing import ToolContext
+from ...sandboxes.here import THIS_MACHINE
 from ...sandboxes.installed import installed
 from ...sandboxes.programs import printed
 from ...specs import Content, ImageContent, TextContent
@@ -27,6 +28,7 @@ async def recognized(data: bytes) -> str | None:
     """Return the text in an image, or None if tesseract is not installed or fails."""
     try:
         said = await printed(
+            THIS_MACHINE,
             ["/bin/sh", "-c", _RECOGNIZE, installed("tesseract")],
             cwd="/",
             environment={"OMP_THREAD_LIMIT": "1"},

@@ -124,7 +124,7 @@ class IPython:
         await context.place.prepare()
         workspace = context.workspace.path
         python = str(Path(workspace, self._python)) if "/" in self._python else self._python
-        kernel = await Kernel.started(python, workspace, context.conversation, context.masked)
+        kernel = await Kernel.started(context.place, python, workspace, context.masked)
         try:
             self._channel = channel = Channel(kernel.directory)
             await channel.open()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -15,15 +13,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 import anyio.to_thread
-import psutil
 
 from ...errors import ToolError
-from ...ids import new_id
 from ...loading import load_extra
+from ...placing import DEVNULL, PIPE, Place, Process
 from ...sandboxes.environment import environment
-from ...sandboxes.processes import CONVERSATION, end
-from ...sandboxes.starting import opened
-from ...scratch import RUNTIME, runtime_directory
+from ...scratch import runtime_directory
 
 if TYPE_CHECKING:
     from jupyter_client.asynchronous.client import AsyncKernelClient
@@ -61,18 +56,17 @@ class KernelDied(ToolError):
 class Kernel:
     """A running kernel."""
 
-    def __init__(self, client: AsyncKernelClient, process: anyio.abc.Process, directory: Path, mark: str) -> None:
+    def __init__(self, client: AsyncKernelClient, process: Process, directory: Path) -> None:
         self._client, self._process, self.directory = client, process, directory
-        self._mark, self._began = mark, time.clock_gettime(time.CLOCK_BOOTTIME) - START_SECONDS
         self.count = 0
         """Number of cells that were run, as the kernel counts them."""
 
     @classmethod
     async def started(
         cls,
+        place: Place,
         python: str,
         workspace: str,
-        mark: str,
         masked: Callable[[str], str],
         client_of: Callable[[], AsyncKernelClient] | None = None,
     ) -> Kernel:
@@ -88,15 +82,11 @@ class Kernel:
             file = str(directory / "connection.json")
             address = str(directory / "kernel")
             await anyio.to_thread.run_sync(partial(connect.write_connection_file, file, transport="ipc", ip=address))
-            token = new_id()
             env = {
                 **environment(await anyio.to_thread.run_sync(outside, workspace), masked),
-                CONVERSATION: mark,
-                RUNTIME: runtime_directory.name,
-                _KERNEL: token,
                 "MPLBACKEND": _BACKEND,
             }
-            process = await opened(
+            process = await place.run(
                 [python, "-m", "ipykernel_launcher", "-f", file, "--HistoryManager.enabled=False"],
                 cwd=str(directory),
                 env={
@@ -106,9 +96,9 @@ class Kernel:
                     "PWD": str(directory),
                     _PARENT: str(os.getpid()),
                 },
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                stderr=PIPE,
             )
         except BaseException:
             await _removed(directory)
@@ -116,7 +106,7 @@ class Kernel:
         client: AsyncKernelClient = (client_of or library.AsyncKernelClient)()
         client.load_connection_file(file)
         client.start_channels(hb=False)
-        kernel = cls(client, process, directory, f"{_KERNEL}={token}")
+        kernel = cls(client, process, directory)
         try:
             await kernel._ready()
         except BaseException:
@@ -252,11 +242,8 @@ class Kernel:
     async def end(self) -> None:
         """End the kernel with all that it has started."""
         self._client.stop_channels()
-        with suppress(psutil.Error):
-            itself = psutil.Process(self._process.pid)
-            await end(self._process.pid, self._mark, self._began, also=(itself,))
-        with anyio.move_on_after(REPLY_SECONDS):
-            await self._process.aclose()
+        await self._process.end()
+        self._process.close_pipes()
         self._client.context.destroy(linger=0)
         await _removed(self.directory)
 

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from ...errors import ToolError
 from ...protocols import Files, ToolContext
+from ...sandboxes.here import THIS_MACHINE
 from ...sandboxes.installed import is_installed
 from ...sandboxes.programs import Printed, Stuck, printed
 from ...sandboxes.stalling import stalled
@@ -78,7 +79,14 @@ async def _answer(
 ) -> Printed:
     try:
         return await printed(
-            command, cwd=directory, environment={}, seconds=SECONDS, most=most, given=given, watched=watched
+            THIS_MACHINE,
+            command,
+            cwd=directory,
+            environment={},
+            seconds=SECONDS,
+            most=most,
+            given=given,
+            watched=watched,
         )
     except Stuck:
         raise
