@@ -128,28 +128,6 @@ def test_only_the_places_know_kinds_of_workspaces() -> None:
     assert known == [str(ROOT / "src/agentrt/compat/openhands/_conversations.py")]  # it has a class of that name
 
 
-STARTS = {
-    "open_process", "run_process", "create_subprocess_exec", "create_subprocess_shell", "Popen", "fork", "forkpty",
-    "system", "popen", "posix_spawn", "posix_spawnp", "check_output",
-}  # fmt: skip
-"""The functions of the libraries that start a process."""
-
-
-def test_only_the_places_start_processes() -> None:
-    """An import rule holds `subprocess`; this holds the rest. The demo runs tests for the person who watches it."""
-    found = set[str]()
-    for path in MODULES:
-        calls = (node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
-        names = {
-            (call.value.id, call.attr)
-            for call in calls
-            if isinstance(call, ast.Attribute) and isinstance(call.value, ast.Name)
-        }
-        if any(name in STARTS and module in ("os", "anyio", "asyncio", "subprocess", "pty") for module, name in names):
-            found.add(path.relative_to(ROOT / "src/agentrt").as_posix())
-    assert {one for one in found if not one.startswith("sandboxes/")} == {"cli/demo.py"}
-
-
 def test_every_task_is_in_a_task_group_but_for_those_that_are_excused() -> None:
     found = [name for path in MODULES for name in _bare_tasks(path)]
     assert found == list(EXCUSED)

@@ -45,6 +45,10 @@ class Files(Protocol):
         """
         ...
 
+    def modified(self, directory: str, paths: Sequence[str]) -> list[int]:
+        """Return when files below a directory were changed last, in nanoseconds; 0 for one that is gone."""
+        ...
+
     def read(self, path: str) -> bytes:
         """Return the bytes of a file."""
         ...
@@ -60,6 +64,23 @@ class Files(Protocol):
     def remove(self, path: str) -> None:
         """Remove a file."""
         ...
+
+
+class PlaceFiles(Files, Protocol):
+    """All files of a place."""
+
+    def rated(self, ends: Mapping[str, str]) -> Files:
+        """Return the same files for an action that was rated when these paths led to these places."""
+        ...
+
+
+@dataclass(frozen=True)
+class Python:
+    """How a Python with this package is run in a place: its first words, its environment, and where the package is."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    package: str
 
 
 class Process(Protocol):
@@ -123,13 +144,29 @@ class Place(Protocol):
         ...
 
     @property
-    def files(self) -> Files:
+    def files(self) -> PlaceFiles:
         """Its files, by absolute path, as its processes see them."""
         ...
 
     @property
     def directory(self) -> str | None:
         """The directory of this machine that has the workspace's files; None if this machine does not see them."""
+        ...
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment that a program there begins with; what `run` is given replaces it, or adds to the image's."""
+        ...
+
+    async def python(self) -> Python:
+        """Return how this program's own Python is run there. Raises `ToolError`."""
+        ...
+
+    async def shared(self) -> str:
+        """Return a new directory that this process sees under the same path as those of the place, for sockets.
+
+        Raises `ToolError` if there can be none.
+        """
         ...
 
     async def prepare(self) -> bool:

@@ -18,6 +18,7 @@ from agentrt.documents.job import MIB
 from agentrt.documents.rendering import shown
 from agentrt.documents.running import READERS, read_document
 from agentrt.errors import ToolError
+from agentrt.sandboxes.here import THIS_MACHINE
 from tests.network.serving import Server, pages, serving
 
 from .making import FILES, changed, packed
@@ -39,25 +40,25 @@ SLOW = b"<p>" + b"<b>word <i>and</i></b> word\n" * 250_000
 
 
 async def test_a_document_is_read_elsewhere_and_its_process_ends() -> None:
-    found = await read_document((FILES / "report.pdf").read_bytes(), "report.pdf", Wanted("2"))
+    found = await read_document(THIS_MACHINE, (FILES / "report.pdf").read_bytes(), "report.pdf", Wanted("2"))
     assert isinstance(found, Document)
     assert (found.title, [part.number for part in found.parts]) == ("Report on herons", [2])
     assert workers() == []
     with pytest.raises(ToolError, match=r"^a\.pdf is empty$"):
-        await read_document(b"", "a.pdf", Wanted())
+        await read_document(THIS_MACHINE, b"", "a.pdf", Wanted())
     with pytest.raises(ToolError, match=r"^x/a\.xlsx is encrypted: "):
-        await read_document((FILES / "encrypted.xlsx").read_bytes(), "x/a.xlsx", Wanted())
+        await read_document(THIS_MACHINE, (FILES / "encrypted.xlsx").read_bytes(), "x/a.xlsx", Wanted())
 
 
 async def test_one_that_takes_too_long_is_ended() -> None:
     with pytest.raises(ToolError, match="takes longer than 1 s to read"):
-        await read_document(SLOW, "a.html", Wanted(), seconds=1)
+        await read_document(THIS_MACHINE, SLOW, "a.html", Wanted(), seconds=1)
     assert workers() == []
 
 
 async def test_a_cancellation_ends_the_process() -> None:
     with anyio.move_on_after(0.4) as scope:
-        await read_document(SLOW, "a.html", Wanted())
+        await read_document(THIS_MACHINE, SLOW, "a.html", Wanted())
     assert scope.cancelled_caught
     assert workers() == []
 
@@ -67,7 +68,7 @@ async def test_a_few_are_read_at_once() -> None:
     data, found = (FILES / "report.pdf").read_bytes(), list[str]()
 
     async def one(name: str) -> None:
-        assert "Herons" in shown(await read_document(data, name, Wanted()), name)
+        assert "Herons" in shown(await read_document(THIS_MACHINE, data, name, Wanted()), name)
         found.append(name)
 
     with anyio.fail_after(20):
@@ -83,7 +84,7 @@ async def test_a_few_are_read_at_once() -> None:
 
 async def test_memory_is_bounded() -> None:
     with pytest.raises(ToolError, match="needs more than 100 MiB of memory to be read"):
-        await read_document(b"a,b,c\n" * 20_000_000, "a.csv", Wanted(), memory=100 * MIB)
+        await read_document(THIS_MACHINE, b"a,b,c\n" * 20_000_000, "a.csv", Wanted(), memory=100 * MIB)
 
 
 ATTEMPTS: Mapping[str, str] = {
@@ -163,7 +164,7 @@ async def canary() -> AsyncIterator[Server]:
 
 async def said(data: bytes, name: str, of: str = "") -> str:
     try:
-        return shown(await read_document(data, name, Wanted(of)), name)
+        return shown(await read_document(THIS_MACHINE, data, name, Wanted(of)), name)
     except ToolError as error:
         return str(error)
 

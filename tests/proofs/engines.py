@@ -30,10 +30,12 @@ _PROGRAMS = (
     "ls",
     "mkdir",
     "nohup",
+    "printf",
     "seq",
     "setsid",
     "sleep",
     "stty",
+    "true",
     "wc",
 )
 _SECONDS = 30.0

@@ -110,6 +110,7 @@ async def sitting(workspace: DockerWorkspace, registry: SecretRegistry | None = 
         finally:
             with anyio.CancelScope(shield=True):
                 await desk.terminal.aclose()
+                await context.place.close()
     assert await containers(workspace) == []
 
 
@@ -424,19 +425,22 @@ async def test_set_user_id_bits_do_not_leave_a_container(workspace: DockerWorksp
         assert (path / "y").stat().st_mode & 0o7777 == 0o755
 
 
-async def test_the_file_editor_follows_no_link_out_of_a_container(workspace: DockerWorkspace, tmp_path: Path) -> None:
+async def test_a_link_leads_the_file_editor_where_it_leads_the_commands(
+    workspace: DockerWorkspace, tmp_path: Path
+) -> None:
     canary = tmp_path / "canary"
     canary.write_text("canary")
     async with sitting(workspace) as desk:
-        await desk.shown(f"ln -s {canary} link; ln -s / root; echo mine > own; ln -s $PWD/own known")
+        await desk.shown(f"ln -s {canary} link; ln -s / root; echo mine > own; ln -s $PWD/own known; echo it > /tmp/it")
         editor = FileEditor({})
         for place in ("link", f"root{canary}", f"../{canary.name}"):
             for action in (
                 FileEditorAction("view", f"{workspace.path}/{place}"),
                 FileEditorAction("str_replace", f"{workspace.path}/{place}", old_str="canary", new_str="x"),
             ):
-                with pytest.raises(ToolError, match="leads out of the workspace"):
+                with pytest.raises(ToolError):
                     await editor(action, desk.context)
-        seen = await editor(FileEditorAction("view", f"{workspace.path}/known"), desk.context)
-        assert "mine" in plain(seen.content)
+        for place, words in (("known", "mine"), ("root/tmp/it", "it")):
+            seen = await editor(FileEditorAction("view", f"{workspace.path}/{place}"), desk.context)
+            assert words in plain(seen.content)
     assert canary.read_text() == "canary"

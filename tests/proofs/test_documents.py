@@ -17,6 +17,7 @@ from agentrt.documents.document import MOST, Document, Wanted
 from agentrt.documents.rendering import shown
 from agentrt.documents.running import MEMORY, SECONDS, read_document
 from agentrt.errors import ToolError
+from agentrt.sandboxes.here import THIS_MACHINE
 from tests.documents.making import FILES, LAUGHS, bomb, changed, packed, pdf, workbook
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
@@ -55,7 +56,7 @@ async def read(data: bytes, name: str, pages: str = "", query: str = "") -> Docu
     """What the tool asks for; how much that took is printed."""
     limit = MOST if pages or query else Wanted().limit
     async with measured() as taken:
-        found = await read_document(data, name, Wanted(pages, query, limit))
+        found = await read_document(THIS_MACHINE, data, name, Wanted(pages, query, limit))
     print(f"{name} {pages} {query}: {taken.seconds:.2f} s, {taken.memory >> 20} MiB")
     assert taken.memory < MEMORY
     assert taken.seconds < SECONDS
@@ -95,7 +96,7 @@ async def test_a_table_of_a_million_rows() -> None:
 async def refused(data: bytes, name: str) -> str:
     async with measured() as taken:
         with pytest.raises(ToolError) as failed:
-            await read_document(data, name, Wanted())
+            await read_document(THIS_MACHINE, data, name, Wanted())
     print(f"{name}: {taken.seconds:.2f} s, {taken.memory >> 20} MiB: {failed.value}")
     assert taken.memory < MEMORY
     assert taken.seconds < SECONDS + 2
@@ -149,7 +150,7 @@ async def test_damaged_files_are_read_or_refused_in_one_sentence(name: str) -> N
 async def told(data: bytes, name: str) -> str:
     """Why it is not read; "" where it is."""
     try:
-        await read_document(data, name, Wanted())
+        await read_document(THIS_MACHINE, data, name, Wanted())
     except ToolError as error:
         return str(error)
     return ""

@@ -59,7 +59,7 @@ async def test_no_program_of_a_workspace_is_started(
     assert (await changes(str(project))).items
     events = [samples.message(), samples.action("look")]
     assert (await CRITICS["empty_patch"]().evaluate(events, LocalWorkspace(str(project)))).score == 1
-    await recognized(b"")
+    await recognized(THIS_MACHINE, b"")
     found()
     source = PluginSource(f"file://{project}")
     with pytest.raises(Exception, match="cannot be fetched"):

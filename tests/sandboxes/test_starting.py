@@ -311,4 +311,4 @@ OTHER_WAYS = re.compile(
 def test_there_is_one_way_to_start_a_process() -> None:
     """Others copy this process first, or close descriptors twice. The demo runs a test suite from the command line."""
     found = {str(path.relative_to(SOURCES)) for path in SOURCES.rglob("*.py") if OTHER_WAYS.search(path.read_text())}
-    assert found == {"sandboxes/starting.py", "cli/demo.py"}
+    assert found == {"sandboxes/starting.py", "sandboxes/inside.py", "cli/demo.py"}

@@ -20,7 +20,6 @@ from agentrt.ids import new_id
 from agentrt.placing import Place, Setting
 from agentrt.protocols import Calls, Files, Models, Observation
 from agentrt.sandboxes.kinds import place_of
-from agentrt.sandboxes.reached import ReachedFiles
 from agentrt.secrets import CurrentMask, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, Workspace
 
@@ -48,12 +47,18 @@ class FakeContext:
     ) -> InputGiven | None:
         return None
 
-    def __init__(self, path: Path, last: msgspec.Raw | None = None, registry: SecretRegistry | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        last: msgspec.Raw | None = None,
+        registry: SecretRegistry | None = None,
+        place: Place | None = None,
+    ) -> None:
         self._last = last
         self._registry = registry if registry is not None else SecretRegistry()
-        self.workspace: Workspace = LocalWorkspace(str(path))
+        self.workspace: Workspace = LocalWorkspace(str(path)) if place is None else place.workspace
         self.conversation = new_id()
-        self._place: Place | None = None
+        self._place = place
         self.tasks: TaskGroup | None = None
         self.leases: Leases | None = None
         self.shown = ""
@@ -100,7 +105,7 @@ class FakeContext:
     @property
     def files(self) -> Files:
         """Those that a conversation in this workspace reaches."""
-        return ReachedFiles(self.workspace)
+        return self.place.files
 
     async def previous(self) -> msgspec.Raw | None:
         """What the tool's latest result added."""

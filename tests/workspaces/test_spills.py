@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from agentrt.events import ActionEvent
+from agentrt.placing import Setting
+from agentrt.sandboxes.here import Here
 from agentrt.sandboxes.reached import ReachedFiles
 from agentrt.security.rating import Scene
 from agentrt.specs import DockerWorkspace, LocalWorkspace, SecurityRisk, Workspace
@@ -16,6 +19,13 @@ from agentrt.workspaces.spills import MOST, Spills
 from tests.security.corpus import rate_action
 
 pytestmark = pytest.mark.simulated
+
+
+class Mounted(Here):
+    """A place whose files are where this machine has them; a container's are below its workspace."""
+
+    def __init__(self, workspace: Any) -> None:
+        super().__init__(workspace, Setting(lambda function: None))
 
 
 @pytest.fixture(params=["local", "container"])
@@ -26,7 +36,7 @@ def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
 
 
 async def test_the_tools_read_it_and_it_goes_when_they_are_closed(workspace: Workspace) -> None:
-    spills = Spills(workspace, "a/b tool")
+    spills = Spills(Mounted(workspace), "a/b tool")
     path = await spills.keep("grüße\udc80\n")
     assert path is not None
     assert ReachedFiles(workspace).read(path) == "grüße?\n".encode()
@@ -40,7 +50,7 @@ async def test_the_tools_read_it_and_it_goes_when_they_are_closed(workspace: Wor
 
 
 async def test_there_are_never_many(workspace: Workspace) -> None:
-    spills = Spills(workspace, "tool")
+    spills = Spills(Mounted(workspace), "tool")
     paths = [await spills.keep(f"{number}") for number in range(MOST + 5)]
     there = [path for path in paths if path is not None and Path(path).exists()]
     assert there == paths[5:]
@@ -49,7 +59,7 @@ async def test_there_are_never_many(workspace: Workspace) -> None:
 
 
 async def test_two_conversations_do_not_meet(workspace: Workspace) -> None:
-    one, two = Spills(workspace, "tool"), Spills(workspace, "tool")
+    one, two = Spills(Mounted(workspace), "tool"), Spills(Mounted(workspace), "tool")
     first, second = await one.keep("first"), await two.keep("second")
     assert first is not None
     assert second is not None
@@ -61,7 +71,7 @@ async def test_two_conversations_do_not_meet(workspace: Workspace) -> None:
 @pytest.mark.real
 async def test_git_sees_nothing_of_it(workspace: Workspace) -> None:
     subprocess.run(["git", "init", "-q", workspace.path], check=True)
-    spills = Spills(workspace, "tool")
+    spills = Spills(Mounted(workspace), "tool")
     await spills.keep("text")
     status = subprocess.run(["git", "-C", workspace.path, "status", "--porcelain"], capture_output=True, check=True)
     assert status.stdout == b""
@@ -72,18 +82,18 @@ async def test_a_link_in_a_containers_workspace_leads_nowhere_outside(tmp_path: 
     (tmp_path / "work").mkdir()
     (tmp_path / "outside").mkdir()
     (tmp_path / "work" / ".agentrt").symlink_to(tmp_path / "outside")
-    spills = Spills(DockerWorkspace(path=str(tmp_path / "work"), image="x"), "tool")
+    spills = Spills(Mounted(DockerWorkspace(path=str(tmp_path / "work"), image="x")), "tool")
     assert await spills.keep("text") is None
     assert list((tmp_path / "outside").iterdir()) == []
 
 
 async def test_where_nothing_can_be_written_there_is_no_path(tmp_path: Path) -> None:
     (tmp_path / ".agentrt").write_text("a file")
-    assert await Spills(DockerWorkspace(path=str(tmp_path), image="x"), "tool").keep("text") is None
+    assert await Spills(Mounted(DockerWorkspace(path=str(tmp_path), image="x")), "tool").keep("text") is None
 
 
 async def test_reading_it_is_no_risk(workspace: Workspace) -> None:
-    spills = Spills(workspace, "tool")
+    spills = Spills(Mounted(workspace), "tool")
     path = await spills.keep("text")
     for command in ("cat", "tail -n 50", "grep -n word", "sed -n 1,50p", "wc -l", "head -c 100"):
         call = ActionEvent(

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from anyio.abc import TaskGroup
@@ -16,8 +16,8 @@ from ..decisions import ExecuteAction
 from ..errors import ToolError
 from ..events import Event, InputGiven, InputRequested, ObservationEvent
 from ..ids import new_id
+from ..placing import Files, Place
 from ..sandboxes.processes import process_mark
-from ..sandboxes.reached import ReachedFiles
 from ..secrets import CurrentMask, StreamMask
 from ..specs import BlobReference, OnCrash
 from ..specs.content import TEXT
@@ -31,9 +31,6 @@ from .recollection import PastParts, Recollection
 from .scripts import ends_in
 from .side_calls import SideCalls
 from .tool_models import ModelParts, ToolModels
-
-if TYPE_CHECKING:
-    from ..placing import Place
 
 T = TypeVar("T")
 
@@ -62,10 +59,10 @@ class ToolPlace:
 
     def __init__(self, log: Log, parts: ToolParts, tool: str, place: Place) -> None:
         created, workspace = log.state.created, place.workspace
-        self.place, self.workspace, self.files = place, workspace, ReachedFiles(workspace)
+        self.place, self.workspace = place, workspace
         self.conversation = process_mark(created.id, parts.store) if created is not None else ""
         self.recollection = Recollection(log, workspace, parts)
-        self.spills = Spills(workspace, tool)
+        self.spills = Spills(place, tool)
         self._leases, self._created = parts.leases, created
 
     async def lease(self, kind: str, opened: Opened[T], *, tree: bool) -> Lease[T]:
@@ -95,7 +92,7 @@ class ToolCall:
         self.calls = InnerCalls(log, parts.tools, tool, action, resumed=command.resumed)
         self._tool, self._command, self._secrets, self._retired = tool, command.id, parts.secrets, parts.retired
         self._action, self._tools = action, parts.tools
-        self._files: ReachedFiles | None = None
+        self._files: Files | None = None
         self.left_lost = False
         """Whether the process that the tool holds had ended when the call was over, as its result tells."""
         self.observation_id = new_id()
@@ -108,10 +105,10 @@ class ToolCall:
         self._masked = StreamMask(parts.secrets.mask)
 
     @property
-    def files(self) -> ReachedFiles:
-        """The files; for an action whose files were rated, only at the places that its rating has seen."""
+    def files(self) -> Files:
+        """The files of the place; for an action whose files were rated, only at the places that its rating has seen."""
         if self._files is None:
-            files = self._place.files
+            files = self.place.files
             seen = self._log.state.spec.analyzers and self._tools.declares_effects(self._tool)
             self._files = files.rated(ends_in(self._marks)) if seen else files
         return self._files

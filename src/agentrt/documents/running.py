@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ..errors import ToolError
 from ..loading import missing
-from ..sandboxes.here import THIS_MACHINE
+from ..placing import Place
 from ..sandboxes.programs import Printed, printed
 from ..specs.content import sound
 from .document import Document, Missing, Refused, Wanted
@@ -36,10 +36,11 @@ _readers: RunVar[anyio.CapacityLimiter] = RunVar("agentrt_readers")
 _KILLED = (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS)
 """Exit codes of a process whose libraries ran out of memory without an error message."""
 
-_WORKER = str(Path(__file__).with_name("worker.py"))
+_WORKER = Path(__file__).with_name("worker.py")
 
 
 async def read_document(
+    place: Place,
     data: bytes,
     name: str,
     wanted: Wanted,
@@ -48,7 +49,8 @@ async def read_document(
     memory: int = MEMORY,
     seconds: int = SECONDS,
 ) -> Document:
-    """Return the wanted parts of a document. If its bytes do not tell its kind, its name or else its media type does.
+    """Return the wanted parts of a document, which a process in `place` reads. If its bytes do not tell its kind, its
+    name or else its media type does.
 
     Raises `ToolError` with one sentence. Cancelling kills the process.
     """
@@ -57,12 +59,15 @@ async def read_document(
     name = sound(name)
     wanted = replace(wanted, pages=sound(wanted.pages), query=sound(wanted.query))
     paths = tuple(path for path in sys.path if Path(path).name in ("site-packages", "dist-packages"))
-    job = Job(name, wanted, media_type, memory, seconds, paths)
-    command = [sys.executable, "-I", "-X", "utf8", _WORKER, msgspec.json.encode(job).decode()]
+    python = await place.python()
+    alone = ("-s", "-P") if python.environment else ("-I",)
+    job = Job(name, wanted, media_type, memory, seconds, () if python.environment else paths)
+    worker = [f"{python.package}/documents/{_WORKER.name}", msgspec.json.encode(job).decode()]
+    command = [*python.command, *alone, "-X", "utf8", *worker]
     try:
         async with _turn():  # waiting for a turn does not count for `seconds`
             said = await printed(
-                THIS_MACHINE, command, cwd="/", environment={}, seconds=seconds, most=MOST_ANSWERED, given=data
+                place, command, cwd="/", environment=python.environment, seconds=seconds, most=MOST_ANSWERED, given=data
             )
     except TimeoutError as error:
         raise ToolError(f"{name} takes longer than {seconds} s to read: ask for fewer pages") from error

@@ -30,7 +30,7 @@ async def run_command(
     cancelled, everything that it started is ended: TERM, then KILL. Its environment is the terminal's, without anything
     that is or looks like a secret, and `variables`. Raise `OSError` or `ValueError` if it cannot be started.
     """
-    variables = {**environment(os.environ, masked), **variables}
+    variables = {**environment(place.variables, masked), **variables}
     stdout, stderr = bytearray(), bytearray()
     with contextlib.ExitStack() as files, anyio.CancelScope(shield=True) as scope:
         out, theirs = _pipe(files)

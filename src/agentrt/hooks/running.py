@@ -11,9 +11,10 @@ import anyio.to_thread
 import msgspec
 
 from ..cancelling import guarded
-from ..errors import AgentrtError
+from ..errors import AgentrtError, ToolError
 from ..pins import changed
 from ..placing import Place
+from ..sandboxes.here import THIS_MACHINE
 from ..specs.hooks import Hook, HookEvent
 from .commands import run_command
 from .replies import read_reply
@@ -117,10 +118,12 @@ async def _execute(place: Place, hook: Hook, given: HookInput, masked: Masked) -
     variables = {f"{prefix}_{name}": value for prefix in _PREFIXES for name, value in named.items()}
     if hook.root:
         variables |= {f"{prefix}_PLUGIN_ROOT": hook.root for prefix in _PREFIXES}
+    if hook.root and not f"{hook.root}/".startswith(f"{given.working_dir}/"):
+        place = THIS_MACHINE  # a plugin's programs are in its own directory
     try:
         data = msgspec.json.encode(given)
         ended = await run_command(place, hook.command or "", data, given.working_dir, variables, hook.timeout, masked)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ToolError) as error:
         return HookResult(error=f"it cannot be started: {error}")
     return _too_long(hook) if ended is None else read_reply(given.event_type, ended)
 

@@ -17,6 +17,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
+from ..errors import ToolError
 from ..placing import Place, Process
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class ServerProcess:
 
     def __init__(self, place: Place, command: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
         self._place, self._command, self._cwd = place, list(command), cwd
-        kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        kept = {name: place.variables[name] for name in _INHERITED if name in place.variables}
         self._env = {**kept, **env}
         self._words = b""
         self.ended = anyio.Event()
@@ -57,9 +58,13 @@ class ServerProcess:
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[TransportStreams]:
         """Run the process, and provide the streams for the library. Raises `OSError` if the command cannot be run."""
-        if not await anyio.to_thread.run_sync(os.path.isdir, self._cwd):
+        here = self._place.workspace.on_this_machine
+        if here and not await anyio.to_thread.run_sync(os.path.isdir, self._cwd):
             raise NotADirectoryError(errno.ENOTDIR, "no directory", self._cwd)
-        process = await self._place.run(self._command, cwd=self._cwd, env=self._env)
+        try:
+            process = await self._place.run(self._command, cwd=self._cwd, env=self._env)
+        except ToolError as error:  # the place cannot start
+            raise OSError(str(error)) from error
         self.pid = process.pid
         heard, read = anyio.create_memory_object_stream[Any](0)
         write, said = anyio.create_memory_object_stream[Any](0)

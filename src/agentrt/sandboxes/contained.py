@@ -14,13 +14,15 @@ import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
-from ..placing import PIPE, Process, Setting, Stream
+from ..placing import PIPE, Python, Setting, Stream
 from ..specs import DockerWorkspace
 from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
 from .container import Container
 from .environment import QUIET
+from .executor import ContainedFiles, Running
+from .kit import TARGET
 from .lending import Loan, PipeLoan
-from .reached import ReachedFiles
+from .processes import CONVERSATION
 
 if TYPE_CHECKING:
     from aiodocker.execs import Exec
@@ -35,12 +37,30 @@ class InContainer:
     """A container. It starts with its first process; software installed in it stays for later ones."""
 
     def __init__(self, workspace: DockerWorkspace, setting: Setting) -> None:
-        self.workspace, self.files = workspace, ReachedFiles(workspace)
-        self.directory = workspace.path
+        self.workspace, self.directory = workspace, workspace.path
         self._container = Container(workspace, setting.start_soon)
+        self._conversation = setting.conversation
+        self.files = ContainedFiles(self._container.executor)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """No variables: those of the image hold."""
+        return {}
+
+    async def python(self) -> Python:
+        """Return this program's own Python, which the container has mounted. Raises `ToolError`."""
+        await self._container.start()
+        found = self._container.python
+        return Python(found.command, found.environment, f"{TARGET}/own/agentrt")
+
+    async def shared(self) -> str:
+        """Return a new directory that the container has mounted. Raises `ToolError`."""
+        await self._container.start()
+        return await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(dir=self._container.shared))
 
     async def prepare(self) -> bool:
-        """Do nothing: the container starts with the first process. Return False."""
+        """Start the container. Return False: its workspace is mounted."""
+        await self._container.start()
         return False
 
     async def run(
@@ -52,9 +72,11 @@ class InContainer:
         stdin: Stream = PIPE,
         stdout: Stream = PIPE,
         stderr: Stream = PIPE,
-    ) -> Process:
-        """Raise `ToolError`: only consoles run in a container."""
-        raise ToolError(f"{command[0]} cannot run in a container: use the terminal")
+    ) -> Running:
+        """Start a program. Raises `OSError`, `ValueError` and `ToolError`."""
+        executor = await self._container.executor()
+        variables = {**(env or {}), **({CONVERSATION: self._conversation} if self._conversation else {})}
+        return await executor.run(command, os.fspath(cwd or self.directory), variables, stdin, stdout, stderr)
 
     def console(self) -> ContainedConsole:
         """Return a terminal for another bash."""

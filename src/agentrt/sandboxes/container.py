@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module, resources
 from pathlib import Path
@@ -17,6 +19,7 @@ from ..errors import ConfigurationError, ToolError
 from ..placing import StartSoon
 from ..scratch import runtime_directory
 from ..specs import DockerWorkspace
+from .kit import Kit, kit
 from .set_ids import clear_set_ids
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from aiodocker.containers import DockerContainer
     from aiodocker.execs import Exec
     from aiodocker.stream import Stream
+
+    from .executor import Executor
 
 ORDER_SECONDS = 10.0
 """Seconds that the warden may take for an order; the longest one waits for the effect of TERM and of KILL."""
@@ -58,7 +63,10 @@ class Container:
         self._container: DockerContainer | None = None
         self._warden: Stream | None = None
         self._scratch: Path | None = None
-        self._one_at_a_time = anyio.Lock()
+        self._one_at_a_time, self._begins = anyio.Lock(), anyio.Lock()
+        self._executor: Executor | None = None
+        self._kit: Kit | None = None
+        self._shared = ""
         self._orders = 0
         self._rest = b""
 
@@ -115,7 +123,10 @@ class Container:
         self._scratch = Path(await anyio.to_thread.run_sync(runtime_directory.directory, "container-"))
         warden = self._scratch / "warden"
         warden.write_bytes(resources.files(__name__.rpartition(".")[0]).joinpath("warden.bash").read_bytes())
-        config = _config(self._workspace, self._scratch)
+        self._kit = await anyio.to_thread.run_sync(kit, runtime_directory.name)
+        self._shared = await anyio.to_thread.run_sync(runtime_directory.directory, "shared-")
+        config = _config(self._workspace, self._scratch, self._kit.mounts)
+        config["HostConfig"]["Mounts"].append({"Type": "bind", "Source": self._shared, "Target": self._shared})
         container = await self._create(self._docker, config)
         stream = container.attach(stdin=True, stdout=True, stderr=True)
         await stream.__aenter__()
@@ -181,6 +192,48 @@ class Container:
         except Exception as error:
             raise (_told(error, self._workspace.image) or error) from error
 
+    async def executor(self) -> Executor:
+        """Return the executor in the container; the first call starts it, and the container. Raises `ToolError`."""
+        await self.start()
+        async with self._begins:
+            if self._executor is None or not self._executor.alive:
+                self._executor = await self._begun()
+            return self._executor
+
+    async def _begun(self) -> Executor:
+        from .executor import Executor
+
+        assert self._container is not None
+        path, loop = f"{self.scratch}/executor", asyncio.get_running_loop()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(path)
+            listener.listen(1)
+            listener.setblocking(False)
+            python = self.python
+            words = [*python.command, "-s", "-P", "-m", f"{__package__}.inside", path, self._workspace.path]
+            try:
+                begun = await self._container.exec(words, environment=python.environment, workdir="/")
+                await begun.start(detach=True)
+            except Exception as error:
+                raise (_told(error, self._workspace.image) or error) from error
+            with anyio.move_on_after(ORDER_SECONDS):
+                connection, _ = await loop.sock_accept(listener)
+                return Executor(connection)
+        raise ToolError(f"the container's executor did not start within {ORDER_SECONDS:.0f} s")
+
+    @property
+    def shared(self) -> str:
+        """A directory of this machine that commands can write under the same path."""
+        return self._shared
+
+    @property
+    def python(self) -> Kit:
+        """This Python, as the container has it; once it has been started."""
+        assert self._kit is not None
+        return self._kit
+
     async def clear_set_ids(self) -> None:
         """Clear the set-user-ID bits of the workspace's files: here they would hold for this machine's users."""
         with contextlib.suppress(OSError):  # the workspace is gone
@@ -199,6 +252,10 @@ class Container:
         warden, self._warden = self._warden, None
         container, self._container = self._container, None
         scratch, self._scratch = self._scratch, None
+        executor, self._executor = self._executor, None
+        shared, self._shared = self._shared, ""
+        if executor is not None:
+            executor.close()
         try:
             if container is not None:
                 with contextlib.suppress(*engine_errors()):  # it is gone, or is already being removed
@@ -210,8 +267,8 @@ class Container:
         finally:
             if docker is not None:
                 await docker.close()
-            if scratch is not None:
-                await anyio.to_thread.run_sync(runtime_directory.remove, scratch)
+            for made in (one for one in (scratch, shared) if one):
+                await anyio.to_thread.run_sync(runtime_directory.remove, made)
 
 
 async def _listen(stream: Stream, heard: Callable[[bytes], None]) -> None:
@@ -254,8 +311,10 @@ async def _engine() -> Docker:
     return docker
 
 
-def _config(workspace: DockerWorkspace, scratch: Path) -> dict[str, Any]:
-    """Return the request for a container (Docker Engine API 1.41, ContainerCreate)."""
+def _config(workspace: DockerWorkspace, scratch: Path, more: Mapping[str, str]) -> dict[str, Any]:
+    """Return the request for a container (Docker Engine API 1.41, ContainerCreate). `more` are directories that it can
+    read, by their paths there.
+    """
     root = workspace.root or os.getuid() == 0
     return {
         "Image": workspace.image,
@@ -282,6 +341,7 @@ def _config(workspace: DockerWorkspace, scratch: Path) -> dict[str, Any]:
             "Mounts": [
                 {"Type": "bind", "Source": workspace.path, "Target": workspace.path},
                 {"Type": "bind", "Source": str(scratch), "Target": str(scratch), "ReadOnly": True},
+                *({"Type": "bind", "Source": more[to], "Target": to, "ReadOnly": True} for to in sorted(more)),
             ],
         },
     }

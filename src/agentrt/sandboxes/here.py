@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from ..errors import ToolError
-from ..placing import PIPE, Setting, Stream
+from ..placing import PIPE, Python, Setting, Stream
 from ..scratch import RUNTIME, runtime_directory
 from ..specs import LocalWorkspace
 from .processes import CONVERSATION, end_left
@@ -40,6 +42,19 @@ class Here:
 
             self._files = ReachedFiles(self.workspace)
         return self._files
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment of this process."""
+        return os.environ
+
+    async def python(self) -> Python:
+        """Return the Python of this process."""
+        return Python((sys.executable,), {}, str(Path(__file__).parent.parent))
+
+    async def shared(self) -> str:
+        """Return a new directory for temporary files."""
+        return await anyio.to_thread.run_sync(runtime_directory.directory, "shared-")
 
     async def prepare(self) -> bool:
         """Make the workspace's directory if it is gone, and return whether it was: no process could start without it.

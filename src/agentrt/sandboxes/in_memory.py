@@ -12,7 +12,7 @@ import anyio
 import msgspec
 
 from ..errors import ToolError
-from ..placing import PIPE, Setting, Stream
+from ..placing import PIPE, Python, Setting, Stream
 from ..specs.workspace import Workspace
 
 Program = Callable[["Act"], Awaitable[int]]
@@ -68,6 +68,10 @@ class MemoryFiles:
         there = {one for one in (*self.content, *self.links, *self.directories) if one != "/" and dirname(one) == end}
         return sorted((one[len(prefix) :], self._end(one) in self.directories, one in self.links) for one in there)
 
+    def modified(self, directory: str, paths: Sequence[str]) -> list[int]:
+        """Return 0 for each path: there is no time in memory."""
+        return [0] * len(paths)
+
     def read(self, path: str) -> bytes:
         """Return the bytes of a file. Raises `ToolError`."""
         if (end := self._end(path)) in self.content:
@@ -98,6 +102,10 @@ class MemoryFiles:
         path = normpath(path)
         if self.links.pop(path, None) is None and self.content.pop(self._end(path), None) is None:
             raise ToolError(f"{path}: No such file or directory")
+
+    def rated(self, ends: Mapping[str, str]) -> MemoryFiles:
+        """Return the same files."""
+        return self
 
     def link(self, path: str, target: str) -> None:
         """Make a symbolic link."""
@@ -185,6 +193,19 @@ class InMemory:
         self.programs = dict(programs or {})
         self._start_soon, self._started = setting.start_soon, 0
         self._processes: list[MemoryProcess] = []
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """No variables."""
+        return {}
+
+    async def python(self) -> Python:
+        """Raise `ToolError`: only its programs run in memory."""
+        raise ToolError("there is no Python here")
+
+    async def shared(self) -> str:
+        """Raise `ToolError`: nothing in memory is seen by this process."""
+        raise ToolError("there are no shared directories here")
 
     async def prepare(self) -> bool:
         """Make the workspace's directory if it is gone, and return whether it was."""

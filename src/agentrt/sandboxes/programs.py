@@ -48,14 +48,16 @@ async def printed(
 ) -> Printed:
     """Run a program with `given` as its input, until it ends or prints more than `most` bytes; only those are kept.
 
-    A name without a directory is that of an installed program. It gets no variable of this process but `PATH`, without
-    the directories of workspaces. Raises `OSError` if it cannot be started, `TimeoutError` if it takes
-    longer than `seconds`, and `Stuck` if `watched` returns, which is called with the process id. Cancelling kills its
-    process group.
+    A name without a directory is that of an installed program. It gets no variable of this process but `PATH`,
+    without the directories of workspaces, and elsewhere those of the place. Raises `OSError` if it cannot be
+    started, `TimeoutError` if it takes longer than `seconds`, and `Stuck` if `watched` returns, which is called
+    with the process id. Cancelling kills its process group.
     """
     name, *arguments = command
-    command = [name if os.sep in name else installed(name), *arguments]
-    variables = {**PLAIN, "PATH": search_path(), **environment}
+    variables = dict(environment)
+    if place.workspace.on_this_machine:
+        command = [name if os.sep in name else installed(name), *arguments]
+        variables = {**PLAIN, "PATH": search_path(), **environment}
     with _readable(given) as stdin:
         process = await place.run(command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE)
     output, errors, cut, stuck, watching = bytearray(), bytearray(), False, False, anyio.CancelScope()

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from posixpath import normpath
+
+from anyio.from_thread import check_cancelled
 
 from ..errors import ToolError, WorkspaceError
 from ..specs import Workspace
 from .beneath import Beneath
+
+_AT_ONCE = 1_000
+"""Number of files that are looked at between two steps."""
 
 
 class ReachedFiles:
@@ -102,6 +107,28 @@ class ReachedFiles:
         except WorkspaceError as error:
             raise self._told(path, error) from error
         return sorted(found)
+
+    def modified(self, directory: str, paths: Sequence[str], step: Callable[[], object] = check_cancelled) -> list[int]:
+        """Return when files below a directory were changed last, in nanoseconds; 0 for one that is gone.
+
+        Paths relative to an open directory are faster. `step` is called regularly; an exception from it ends the work.
+        """
+        try:
+            descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            return [0] * len(paths)
+        found = list[int]()
+        try:
+            for at, path in enumerate(paths):
+                if not at % _AT_ONCE:
+                    step()
+                try:
+                    found.append(os.stat(path, dir_fd=descriptor, follow_symlinks=False).st_mtime_ns)
+                except OSError:
+                    found.append(0)
+        finally:
+            os.close(descriptor)
+        return found
 
     def _is_directory(self, path: str) -> bool:
         try:

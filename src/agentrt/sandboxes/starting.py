@@ -156,9 +156,9 @@ class Started(Process):
     def __init__(self, begun: Begun, mark: str = "", since: float = 0.0) -> None:
         """`mark` is in the environment of all that it starts; it began after `since`, in seconds of CLOCK_BOOTTIME."""
         self._begun, self._mark, self._since = begun, mark, since
-        self._stdin = None if begun.stdin is None else _Input(begun.stdin)
-        self._stdout = None if begun.stdout is None else _Output(begun.stdout)
-        self._stderr = None if begun.stderr is None else _Output(begun.stderr)
+        self._stdin = None if begun.stdin is None else Input(begun.stdin)
+        self._stdout = None if begun.stdout is None else Output(begun.stdout)
+        self._stderr = None if begun.stderr is None else Output(begun.stderr)
         self._ended = anyio.Event()
         self._loop = asyncio.get_running_loop()
         try:
@@ -255,7 +255,7 @@ class Started(Process):
             self._loop.call_soon_threadsafe(self._ended.set)
 
 
-class _Input(ByteSendStream):
+class Input(ByteSendStream):
     """A pipe to write to. Once `send` has begun, all its bytes are written, even if it is cancelled."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
@@ -308,7 +308,7 @@ class _Input(ByteSendStream):
                 self._pipe.close()
 
 
-class _Output(ByteReceiveStream):
+class Output(ByteReceiveStream):
     """A pipe to read from."""
 
     def __init__(self, pipe: IO[bytes]) -> None:

@@ -54,13 +54,13 @@ class LocalWorkspace(Workspace, msgspec.Struct, frozen=True, tag="local"):
 
 
 class DockerWorkspace(Workspace, Given, frozen=True, tag="docker"):
-    """A directory of this machine, with commands in a container that sees only this directory, under the same path.
+    """A directory of this machine, with tools in a container that sees only this directory, under the same path.
 
-    `image` needs a bash; a missing image is pulled. `network` is Docker's name for it: "none", "bridge" or a network's
-    name. `memory` is in bytes, 0 for no limit; `cpus` likewise; `processes` is the most at once. Commands run as the
-    user of this process, or as `root` (of the container), which can install packages. Files are edited from outside the
-    container. A container lasts from the first command until the conversation is closed or sleeps. Raises
-    `ConfigurationError` for invalid values.
+    `image` needs a bash; a missing image is pulled. `network` is Docker's name for it: "none", "bridge" or a
+    network's name. `memory` is in bytes, 0 for no limit; `cpus` likewise; `processes` is the most at once. Tools
+    act as the user of this process, or as `root` (of the container), which can install packages. A container lasts
+    from the first command until the conversation is closed or sleeps. Raises `ConfigurationError` for invalid
+    values.
     """
 
     path: str

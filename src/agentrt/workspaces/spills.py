@@ -15,9 +15,8 @@ import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
-from ..sandboxes.reached import ReachedFiles
+from ..placing import Place
 from ..scratch import runtime_directory
-from ..specs import Workspace
 
 MOST = 20
 """Maximum number of files of one tool; the oldest are removed first."""
@@ -31,8 +30,8 @@ _NO_NAME = re.compile(r"[^\w-]", re.ASCII)
 class Spills:
     """The files of one tool, while it is open."""
 
-    def __init__(self, workspace: Workspace, tool: str) -> None:
-        self._workspace, self._files = workspace, ReachedFiles(workspace)
+    def __init__(self, place: Place, tool: str) -> None:
+        self._place = place
         self._name = f"{_NO_NAME.sub('_', tool)[:64]}-{secrets.token_hex(4)}"
         self._directory = ""
         self._written = deque[str]()
@@ -56,27 +55,27 @@ class Spills:
             self._directory = self._made()
         self._count += 1
         path = f"{self._directory}/{self._name}-{self._count}.txt"
-        self._files.write(path, data)
+        self._place.files.write(path, data)
         self._written.append(path)
         while len(self._written) > MOST:
             self._forget(self._written.popleft())
         return path
 
     def _made(self) -> str:
-        if self._workspace.on_this_machine:
+        if self._place.workspace.on_this_machine:
             return runtime_directory.directory("results-")
-        ours = f"{self._workspace.path}/.agentrt"
-        if self._files.status(f"{ours}/.gitignore") is None:
-            self._files.write(f"{ours}/.gitignore", _IGNORE)
+        ours = f"{self._place.workspace.path}/.agentrt"
+        if self._place.files.status(f"{ours}/.gitignore") is None:
+            self._place.files.write(f"{ours}/.gitignore", _IGNORE)
         return f"{ours}/results"
 
     def _remove(self) -> None:
         while self._written:
             self._forget(self._written.popleft())
-        if self._directory and self._workspace.on_this_machine:
+        if self._directory and self._place.workspace.on_this_machine:
             runtime_directory.remove(self._directory)
             self._directory = ""
 
     def _forget(self, path: str) -> None:
         with suppress(ToolError):  # it is gone, or was moved
-            self._files.remove(path)
+            self._place.files.remove(path)

@@ -30,8 +30,10 @@ from agentrt import (
 from agentrt.context.replies import ModelReply
 from agentrt.errors import ToolError
 from agentrt.events import ActionEvent, AgentErrorEvent, InputRequested, ModelCalled, ObservationEvent
+from agentrt.placing import Setting
 from agentrt.protocols import ModelRequest
-from agentrt.specs import DockerWorkspace, ImageContent
+from agentrt.sandboxes.in_memory import InMemory, MemoryWorkspace
+from agentrt.specs import ImageContent
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, ScriptedProvider, Stall, call, finish, say
 from agentrt.tools.ipython import ipython
@@ -329,10 +331,9 @@ async def test_where_it_cannot_run_says_why(tmp_path: Path) -> None:
     async with notebook(tmp_path, tools=(Tool("ipython", {"python": "/bin/false"}),)) as run:
         assert "the kernel does not start" in await run("1")
     executor = ipython.executor({})
-    context = FakeContext(tmp_path)
-    context.workspace = DockerWorkspace(image="x", path=str(tmp_path))
-    with pytest.raises(ToolError, match="not in a container"):
-        await executor(IPythonAction("1"), context)
+    nowhere = InMemory(MemoryWorkspace(), Setting(lambda function: None))
+    with pytest.raises(ToolError, match="there is no Python here"):
+        await executor(IPythonAction("1"), FakeContext(tmp_path, place=nowhere))
 
 
 async def test_documents_are_parsed_for_its_code(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ class Failing:
     def __init__(self, files: Files, at: int) -> None:
         self._files, self._left = files, at
         self.read, self.status, self.names, self.real = files.read, files.status, files.names, files.real
+        self.modified = files.modified
 
     def _count(self) -> None:
         self._left -= 1
@@ -262,6 +263,7 @@ class Telling:
     def __init__(self, files: Files, told: Callable[[], object]) -> None:
         self._files, self._told = files, told
         self.status, self.names, self.real = files.status, files.names, files.real
+        self.modified = files.modified
         self.write, self.move, self.remove = files.write, files.move, files.remove
 
     def read(self, path: str) -> bytes:

@@ -14,6 +14,7 @@ from ...documents.document import BEGINNING, MOST, Document, Wanted
 from ...documents.rendering import shown
 from ...documents.running import read_document as read
 from ...executing import Observation, ToolContext
+from ...placing import Place
 from ...specs import Content, OnCrash, Workspace
 from ..declared import READS, reads_path
 from ..definition import Params, ToolType, file_key
@@ -69,7 +70,8 @@ class ReadDocument:
         data = await anyio.to_thread.run_sync(partial(bytes_of, path, context, MOST_BYTES))
         limit = MOST if action.pages.strip() or action.query.strip() else BEGINNING
         wanted = Wanted(action.pages.strip(), action.query.strip(), limit, media=True)
-        found = await _with_scans(await read(data, path, wanted, seconds=SECONDS))
+        found = await read(context.place, data, path, wanted, seconds=SECONDS)
+        found = await _with_scans(found, context.place)
         found = await heard(found, wanted, self._transcriber, context)
         said = await _said(found, path, context)
         if found.unit == "image":
@@ -91,11 +93,11 @@ class ReadDocument:
     async def aclose(self) -> None: ...
 
 
-async def _with_scans(found: Document) -> Document:
+async def _with_scans(found: Document, where: Place) -> Document:
     """Return a document whose pages without text have the text that tesseract recognizes, if it is installed."""
     if found.unit != "page":
         return found
-    texts = {picture.label: await recognized(picture.jpeg) for picture in pictures(found.parts)}
+    texts = {picture.label: await recognized(where, picture.jpeg) for picture in pictures(found.parts)}
     parts = (
         replace(part, text=f"[as tesseract reads it:]\n\n{read_so}")
         if part.pictures and (read_so := texts[part.pictures[0].label])

@@ -9,7 +9,7 @@ from ...documents.document import Part, Picture
 from ...documents.kinds import image_type
 from ...errors import ToolError
 from ...executing import ToolContext
-from ...sandboxes.here import THIS_MACHINE
+from ...placing import Place
 from ...sandboxes.installed import installed
 from ...sandboxes.programs import printed
 from ...specs import Content, ImageContent, TextContent
@@ -24,12 +24,12 @@ _MOST_RECOGNIZED = 1 << 20
 """Limits of text recognition in an image: seconds, and bytes of the text."""
 
 
-async def recognized(data: bytes) -> str | None:
+async def recognized(place: Place, data: bytes) -> str | None:
     """Return the text in an image, or None if tesseract is not installed or fails."""
     try:
         said = await printed(
-            THIS_MACHINE,
-            ["/bin/sh", "-c", _RECOGNIZE, installed("tesseract")],
+            place,
+            ["/bin/sh", "-c", _RECOGNIZE, installed("tesseract") if place.workspace.on_this_machine else "tesseract"],
             cwd="/",
             environment={"OMP_THREAD_LIMIT": "1"},
             seconds=_SECONDS,
@@ -47,7 +47,7 @@ async def seen(data: bytes, jpeg: bytes, context: ToolContext, most: int) -> lis
     `jpeg` is the same image encoded anew: tesseract gets this and never the file, which might refer to other files.
     """
     said: list[Content] = []
-    if (text := await recognized(jpeg)) is not None:
+    if (text := await recognized(context.place, jpeg)) is not None:
         text = context.masked(text, by_line=True) or "[tesseract finds no text in it]"
         said.append(TextContent(f"Text in it, as tesseract reads it:\n{clip(text, most)}"))
     kind = image_type(data)

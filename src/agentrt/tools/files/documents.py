@@ -32,7 +32,7 @@ async def document_at(path: str, context: ToolContext) -> TextContent | None:
     if not is_document(path) or await anyio.to_thread.run_sync(context.files.status, path) is None:
         return None
     data = await anyio.to_thread.run_sync(partial(bytes_of, path, context, MOST_BYTES))
-    found = await read_document(data, path, Wanted(limit=_LIMIT))
+    found = await read_document(context.place, data, path, Wanted(limit=_LIMIT))
     text = context.masked(shown(found, path), by_line=True)
     rest = "\n[this is its beginning: the tool read_document reads the rest]" if found.more else ""
     return TextContent(clip(text, _MAX_SHOWN - len(rest)) + rest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -35,8 +35,7 @@ READY_SECONDS = 1.0
 INTERRUPT_SECONDS = 0.5
 """Seconds between the first two attempts to interrupt a cell. The wait doubles each time."""
 
-_KERNEL = "AGENTRT_KERNEL"
-"""Environment variable that marks a kernel and what it starts."""
+_NOTHING: Mapping[str, str] = {}
 
 _PARENT = "JPY_PARENT_PID"
 """Environment variable with the id of the process that the kernel must not outlive; it checks each second."""
@@ -65,36 +64,37 @@ class Kernel:
     async def started(
         cls,
         place: Place,
-        python: str,
+        python: Sequence[str],
         workspace: str,
         masked: Callable[[str], str],
         client_of: Callable[[], AsyncKernelClient] | None = None,
+        more: Mapping[str, str] = _NOTHING,
     ) -> Kernel:
         """Start a kernel and wait until it is ready. Raises `ToolError` that says what is missing.
 
         It starts in its own directory, where it imports nothing that a workspace has. Its first code, which is ours,
-        takes it to the workspace. `client_of` makes the client that speaks with it; None: that of jupyter_client.
+        takes it to the workspace. `python` are the words that run Python there, and `more` is its environment.
+        `client_of` makes the client that speaks with it; None: that of jupyter_client.
         """
         library = await load_extra("jupyter_client.asynchronous.client", "jupyter")
         connect = await load_extra("jupyter_client.connect", "jupyter")
-        directory = Path(await anyio.to_thread.run_sync(runtime_directory.directory, "kernel-"))
+        directory = Path(await place.shared())
         try:
             file = str(directory / "connection.json")
             address = str(directory / "kernel")
             await anyio.to_thread.run_sync(partial(connect.write_connection_file, file, transport="ipc", ip=address))
-            env = {
-                **environment(await anyio.to_thread.run_sync(outside, workspace), masked),
-                "MPLBACKEND": _BACKEND,
-            }
+            env = {"MPLBACKEND": _BACKEND, **more}
+            if place.workspace.on_this_machine:
+                own = environment(await anyio.to_thread.run_sync(outside, workspace), masked)
+                env = {**own, **env, _PARENT: str(os.getpid())}
             process = await place.run(
-                [python, "-m", "ipykernel_launcher", "-f", file, "--HistoryManager.enabled=False"],
+                [*python, "-m", "ipykernel_launcher", "-f", file, "--HistoryManager.enabled=False"],
                 cwd=str(directory),
                 env={
                     **env,
                     "IPYTHONDIR": str(directory / "ipython"),
                     "JUPYTER_PLATFORM_DIRS": "1",
                     "PWD": str(directory),
-                    _PARENT: str(os.getpid()),
                 },
                 stdin=DEVNULL,
                 stdout=DEVNULL,
@@ -118,19 +118,14 @@ class Kernel:
     @property
     def alive(self) -> bool:
         """Whether its process runs."""
-        if self._process.returncode is not None:
-            return False
-        try:  # asks the system: `returncode` may not be set yet though the process has ended
-            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-        except ChildProcessError:
-            return False
+        return self._process.returncode is None
 
     async def _interrupt(self) -> None:
         """Raise `KeyboardInterrupt` in the kernel repeatedly until cancelled: between two cells it has no effect."""
         wait = INTERRUPT_SECONDS
         while True:
             with suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGINT)
+                self._process.send_signal(signal.SIGINT)
             await anyio.sleep(wait)
             wait *= 2
 

@@ -13,6 +13,7 @@ from ...documents.rendering import shown
 from ...documents.running import read_document
 from ...errors import ToolError
 from ...executing import ToolContext
+from ...placing import Place
 from ..documents.hearing import SECONDS, TRANSCRIBER, heard
 from ..documents.seeing import image_of, pictures, seeable
 from ..files.documents import MOST_BYTES
@@ -45,20 +46,20 @@ async def parsed(kind: str, arguments: dict[str, Any], context: ToolContext) -> 
         case _:
             if (found := kind_of(path, data)) not in (kind, "office"):  # "office": its reader tells if it is encrypted
                 raise ToolError(f"{path} is not a {kind}, but {found}")
-            document = await read_document(data, path, Wanted(limit=MOST))
+            document = await read_document(context.place, data, path, Wanted(limit=MOST))
             return await anyio.to_thread.run_sync(lambda: context.masked(shown(document, path), by_line=True))
 
 
-async def _recording(path: str, data: bytes, wanted: Wanted) -> Document:
+async def _recording(path: str, data: bytes, wanted: Wanted, where: Place) -> Document:
     if (found := kind_of(path, data)) != "media":
         raise ToolError(f"{path} is not audio or video, but {found}")
-    return await read_document(data, path, wanted, seconds=SECONDS)
+    return await read_document(where, data, path, wanted, seconds=SECONDS)
 
 
 async def _heard(path: str, data: bytes, model: str, context: ToolContext) -> str:
     """Return the transcript of a recording, without the lines that tell the position in the file."""
     wanted = Wanted(pages="1-", media=True, pictures=0)
-    recording = await heard(await _recording(path, data, wanted), wanted, model, context)
+    recording = await heard(await _recording(path, data, wanted, context.place), wanted, model, context)
     if not any(part.seconds for part in recording.parts):
         raise ToolError(f"{path} has no sound")
     rest = f"\n[there is more: read_document(path, pages={recording.more!r}) goes on]" if recording.more else ""
@@ -72,7 +73,7 @@ async def _watched(path: str, data: bytes, task: str, every: Any, context: ToolC
     wanted = Wanted(pages="1-", media=True, pictures=MOST_FRAMES, every=every)
     said = [
         f"{picture.label}: {await context.models.see([image_of(picture.jpeg)], task)}"
-        for picture in pictures((await _recording(path, data, wanted)).parts)
+        for picture in pictures((await _recording(path, data, wanted, context.place)).parts)
     ]
     if not said:
         raise ToolError(f"{path} has no frames: it is audio")

@@ -46,7 +46,7 @@ class Glob:
         query = await anyio.to_thread.run_sync(_query, action, context)
         rows = await found(query, context)
         truncated = len(rows) > action.limit
-        paths = [shown_path(query, path, context) for path, _ in rows[: action.limit]]
+        paths = [shown_path(query, path) for path, _ in rows[: action.limit]]
         body = context.masked(sound("\n".join([_head(action, len(rows), truncated), *paths])), by_line=True)
         return GlobObservation(content=text(body), files=len(rows), truncated=truncated)
 

@@ -79,9 +79,9 @@ class Grep:
         if action.output_mode == "content":
             said, truncated = await _content(action, query, rows, context)
         elif action.output_mode == "count":
-            said = [f"{shown_path(query, path, context)}:{count}" for path, count in shown]
+            said = [f"{shown_path(query, path)}:{count}" for path, count in shown]
         else:
-            said = [shown_path(query, path, context) for path, _ in shown]
+            said = [shown_path(query, path) for path, _ in shown]
         head = _head(action, len(rows), matches, truncated)
         body = await anyio.to_thread.run_sync(lambda: context.masked(sound("\n".join([head, *said])), by_line=True))
         return GrepObservation(content=text(body), files=len(rows), matches=matches, truncated=truncated)
@@ -155,7 +155,7 @@ def _told(output: str, wanted: Sequence[str], limit: int, query: Query, context:
             break
         if line.path != path:
             path = line.path
-            said.append(f"\n{shown_path(query, path, context)}")
+            said.append(f"\n{shown_path(query, path)}")
         said.append(f"{line.number}{'-' if line.column is None else ':'}{shown.of(line)}")
     return said
 

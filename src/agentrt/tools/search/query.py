@@ -42,6 +42,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     lines: bool = False
     """Whether the lines are wanted, instead of their number in each file."""
     context: int = 0
+    workspace: str = "/"
+    """The workspace, without links; paths below it are shown relative to it."""
 
     @property
     def directory(self) -> str:
@@ -84,7 +86,7 @@ def _typed(query: Query) -> list[str]:
 def program_input(query: Query) -> bytes:
     """Return the input for our own program: its `Request`."""
     fields = msgspec.structs.asdict(query)
-    del fields["names"]
+    del fields["names"], fields["workspace"]
     if query.pattern is not None:
         fields["pattern"] = for_regex(by_line(query.pattern))
     return json.dumps(fields).encode()  # msgspec refuses surrogates, which stand for bytes of names that are not UTF-8

@@ -7,11 +7,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TypeAlias
 
 import anyio.to_thread
@@ -19,8 +17,8 @@ from anyio.from_thread import check_cancelled
 from msgspec.structs import replace
 
 from ...errors import ToolError
+from ...placing import Place
 from ...protocols import Files, ToolContext
-from ...sandboxes.here import THIS_MACHINE
 from ...sandboxes.installed import is_installed
 from ...sandboxes.programs import Printed, Stuck, printed
 from ...sandboxes.stalling import stalled
@@ -48,7 +46,7 @@ _ANY = "."
 Row: TypeAlias = tuple[str, int]
 """A path, and the number of its lines that match."""
 
-_PROGRAM = str(Path(__file__).with_name("program.py"))
+_NOTHING: Mapping[str, str] = {}
 _OURS_ONLY = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=|\(\?>|\(\?R\)|[*+?}]\+")
 """Syntax that only our own program knows: lookaround, backreferences, atomic groups, recursion, possessive repeats."""
 
@@ -58,11 +56,12 @@ async def run(query: Query, context: ToolContext, most: int = MOST_LISTED) -> st
     local = context.workspace.on_this_machine and is_installed("rg")
     if local and not (query.pattern is not None and _OURS_ONLY.search(query.pattern)):
         with suppress(Stuck):  # ripgrep waits for a pipe that is named like an ignore file; our program does not
-            said = await _answer(ripgrep(query), query.directory, b"", most, watched=stalled)
+            said = await _answer(context.place, ripgrep(query), query.directory, b"", most, watched=stalled)
             if said.cut or said.code in (0, 1) or (said.code == 2 and said.output):
                 return said.output.decode("utf-8", "surrogateescape")
-    command = [sys.executable, "-E", "-s", _PROGRAM]
-    said = await _answer(command, "/", program_input(query), most)
+    python = await context.place.python()
+    command = [*python.command, "-s", f"{python.package}/tools/search/program.py"]
+    said = await _answer(context.place, command, "/", program_input(query), most, python.environment)
     if said.code and not said.cut:
         if said.code < 0:
             raise ToolError(f"the search was ended by signal {-said.code}: search a directory below, or fewer files")
@@ -71,18 +70,20 @@ async def run(query: Query, context: ToolContext, most: int = MOST_LISTED) -> st
 
 
 async def _answer(
+    place: Place,
     command: list[str],
     directory: str,
     given: bytes,
     most: int,
+    environment: Mapping[str, str] = _NOTHING,
     watched: Callable[[int], Awaitable[None]] | None = None,
 ) -> Printed:
     try:
         return await printed(
-            THIS_MACHINE,
+            place,
             command,
             cwd=directory,
-            environment={},
+            environment=environment,
             seconds=SECONDS,
             most=most,
             given=given,
@@ -100,14 +101,14 @@ async def found(query: Query, context: ToolContext) -> list[Row]:
     """Return the paths that a query finds, relative to its directory, each with the number of lines that match; the
     file that was changed last comes first.
     """
-    return await anyio.to_thread.run_sync(_sorted, query, await run(query, context))
+    return await anyio.to_thread.run_sync(_sorted, query, await run(query, context), context)
 
 
-def _sorted(query: Query, output: str) -> list[Row]:
+def _sorted(query: Query, output: str, context: ToolContext) -> list[Row]:
     rows = [(path, 0) for path in files(output)] if query.pattern is None else counts(output)
     if query.include:
         rows = fitting(rows, query.include, check_cancelled)
-    changed = _changed(query.directory, [path for path, _ in rows])
+    changed = context.files.modified(query.directory, [path for path, _ in rows])
     return [row for _, row in sorted(zip(changed, rows, strict=True), key=lambda one: (-one[0], one[1][0]))]
 
 
@@ -150,29 +151,6 @@ def _matcher(pattern: str, ends: float) -> Callable[[str], object]:
     return lambda path: one.match(path, timeout=max(ends - time.monotonic(), 0.001), concurrent=True)
 
 
-def _changed(directory: str, paths: Sequence[str]) -> list[int]:
-    """Return when files were changed last, in nanoseconds; 0 for a file that is gone.
-
-    Paths relative to an open directory are faster.
-    """
-    try:
-        descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return [0] * len(paths)
-    found = list[int]()
-    try:
-        for at, path in enumerate(paths):
-            if not at % AT_ONCE:
-                check_cancelled()
-            try:
-                found.append(os.stat(path, dir_fd=descriptor, follow_symlinks=False).st_mtime_ns)
-            except OSError:
-                found.append(0)
-    finally:
-        os.close(descriptor)
-    return found
-
-
 def query_of(context: ToolContext, path: str) -> Query:
     """Return a query of all files at or below a path that is absolute or relative to the workspace. For a thread.
 
@@ -184,8 +162,8 @@ def query_of(context: ToolContext, path: str) -> Query:
     if context.files.status(wanted) is None:
         raise ToolError(f"{wanted} does not exist")
     real = context.files.real(wanted)
-    root = "/" if context.workspace.on_this_machine else context.files.real(context.workspace.path)
-    base = Query(root=root, path=os.path.relpath(real, root).removeprefix("."))
+    workspace = context.files.real(context.workspace.path)
+    base = Query(root="/", path=os.path.relpath(real, "/").removeprefix("."), workspace=workspace)
     if _is_kind(context.files, real, stat.S_ISDIR):
         return base
     if not _is_kind(context.files, real, stat.S_ISREG):
@@ -199,8 +177,7 @@ def _is_kind(reached: Files, path: str, kind: Callable[[int], bool]) -> bool:
     return status is not None and kind(status.st_mode)
 
 
-def shown_path(query: Query, path: str, context: ToolContext) -> str:
+def shown_path(query: Query, path: str) -> str:
     """Return a path as the model sees it: relative to the workspace, or absolute if it is not in it."""
     absolute = f"{query.directory.rstrip('/')}/{path}"
-    workspace = os.path.realpath(context.workspace.path).rstrip("/") + "/"
-    return absolute.removeprefix(workspace).replace("\n", "\\n")
+    return absolute.removeprefix(f"{query.workspace.rstrip('/')}/").replace("\n", "\\n")

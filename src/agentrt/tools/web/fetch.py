@@ -20,6 +20,7 @@ from ...errors import ToolError
 from ...network import Bounds, Guard, Question
 from ...network.exchange import LONGEST, MOST_BYTES
 from ...protocols import Clock, Observation, ToolContext
+from ...sandboxes.here import THIS_MACHINE
 from ...specs import Content, ImageContent, OnCrash, TextContent, ToolAnnotations, Workspace
 from ...specs.content import sound
 from ...specs.effects import Effects
@@ -158,7 +159,7 @@ class Fetch:
 
 async def _document(page: Page) -> Converted:
     """Convert a document such as a PDF, with the reader for files. Raises `ToolError`."""
-    found = await read_document(page.document, page.url, Wanted(limit=MOST), media_type=page.media_type)
+    found = await read_document(THIS_MACHINE, page.document, page.url, Wanted(limit=MOST), media_type=page.media_type)
     return Converted(found.title, shown(msgspec.structs.replace(found, title=""), page.url))
 
 

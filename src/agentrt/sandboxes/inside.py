@@ -1,0 +1,201 @@
+"""The executor: a program in a container that reads and writes files there and starts processes, as it is asked to.
+
+It connects to a socket of the runtime and ends when that hangs up. A message is JSON in one packet; one that is larger
+than `PACKET` is in a file in memory, whose descriptor is passed, as are contents of files and the pipes of processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+PACKET = 32_768
+"""Maximum bytes of a message that is sent as it is."""
+
+MOST_PASSED = 8
+"""Maximum number of descriptors that are passed with a message."""
+
+THREADS = 16
+"""Maximum number of requests that are carried out at once."""
+
+KILL_AFTER = 1.0
+"""Seconds between TERM and KILL."""
+
+
+def send(connection: socket.socket, message: dict[str, Any], passed: Sequence[int] = ()) -> None:
+    """Send a message, and descriptors with it. Raises `OSError`."""
+    data = json.dumps(message).encode()
+    if len(data) <= PACKET:
+        socket.send_fds(connection, [data], list(passed))
+        return
+    large = in_memory(data)
+    try:
+        socket.send_fds(connection, [b'{"large": true}'], [*passed, large])
+    finally:
+        os.close(large)
+
+
+def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """Return the next message with its descriptors; None at the end. Raises `OSError`, as `BlockingIOError`."""
+    data, passed, _, _ = socket.recv_fds(connection, 2 * PACKET, MOST_PASSED + 1, socket.MSG_CMSG_CLOEXEC)
+    if not data:
+        return None
+    message: dict[str, Any] = json.loads(data)
+    if message.get("large"):
+        message = json.loads(content(passed.pop()))
+    return message, passed
+
+
+def in_memory(data: bytes) -> int:
+    """Return the descriptor of a file in memory with this content."""
+    descriptor = os.memfd_create("agentrt")
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def content(descriptor: int) -> bytes:
+    """Return the content of a file in memory, and close it."""
+    with open(descriptor, "rb") as file:
+        return file.read()
+
+
+class Executor:
+    """Carries out requests, each in a thread."""
+
+    def __init__(self, connection: socket.socket, workspace: str) -> None:
+        from ..specs.workspace import LocalWorkspace
+        from .reached import ReachedFiles
+
+        self._connection, self._files = connection, ReachedFiles(LocalWorkspace(workspace))
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        self._sending = threading.Lock()
+        self._running: dict[int, tuple[subprocess.Popen[bytes], str, float]] = {}
+
+    def serve(self) -> None:
+        """Answer until the other side hangs up, and then kill what still runs."""
+        with ThreadPoolExecutor(THREADS) as threads, suppress(OSError):
+            while (found := receive(self._connection)) is not None:
+                threads.submit(self._answer, *found)
+        for process, _, _ in self._running.values():
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def _answer(self, message: dict[str, Any], passed: list[int]) -> None:
+        from ..errors import ToolError
+
+        answer: dict[str, Any] = {"id": message["id"]}
+        back: list[int] = []
+        try:
+            answer["value"], back = getattr(self, f"_{message['op']}")(message, passed)
+        except ToolError as error:
+            answer["refused"] = str(error)
+        except OSError as error:
+            answer["errno"], answer["detail"] = error.errno or 0, [error.strerror or str(error), error.filename]
+        except Exception as error:
+            answer["failed"] = repr(error)
+        finally:
+            for descriptor in passed:
+                os.close(descriptor)
+        try:
+            self._send(answer, back)
+        finally:
+            for descriptor in back:
+                os.close(descriptor)
+
+    def _send(self, message: dict[str, Any], passed: Sequence[int] = ()) -> None:
+        with self._sending, suppress(OSError):
+            send(self._connection, message, passed)
+
+    # what can be asked for: each returns a value, and descriptors to pass
+
+    def _file(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
+        files = self._files if message["ends"] is None else self._files.rated(message["ends"])
+        path = message["path"]
+        match message["act"]:
+            case "status":
+                found = files.status(path)
+                return (None if found is None else list(found)[:10]), []
+            case "real":
+                return files.real(path), []
+            case "names":
+                return files.names(path), []
+            case "read":
+                return None, [in_memory(files.read(path))]
+            case "write":
+                files.write(path, content(passed.pop()))
+            case "modified":
+                return files.modified(path, message["paths"], lambda: None), []
+            case "move":
+                files.move(path, message["target"])
+            case _:
+                files.remove(path)
+        return None, []
+
+    def _run(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
+        streams = [passed[one] if isinstance(one, int) and one >= 0 else one for one in message["streams"]]
+        given: list[Any] = [subprocess.DEVNULL if one is None else one for one in streams]
+        env = {**self._environment, **message["env"]}
+        name, _, value = message["mark"].partition("=")
+        env[name] = value
+        since = time.clock_gettime(time.CLOCK_BOOTTIME)
+        process = subprocess.Popen(
+            message["command"], cwd=message["cwd"], env=env, stdin=given[0], stdout=given[1], stderr=given[2],
+            start_new_session=True,
+        )  # fmt: skip
+        self._running[process.pid] = process, message["mark"], since
+        threading.Thread(target=self._note_end, args=(process,), daemon=True).start()
+        return process.pid, []
+
+    def _note_end(self, process: subprocess.Popen[bytes]) -> None:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        self._send({"id": 0, "ended": process.pid, "code": process.wait()})
+
+    def _signal(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
+        process, _, _ = self._running[message["pid"]]
+        act: Callable[[int, int], None] = os.killpg if message["group"] else os.kill
+        if process.poll() is None:
+            with suppress(ProcessLookupError):
+                act(process.pid, message["number"])
+        return None, []
+
+    def _end(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
+        from .processes import started_by
+
+        process, mark, since = self._running.pop(message["pid"])
+        for number, seconds in ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, KILL_AFTER)):
+            left = started_by(process.pid, mark, since)
+            for one in left:
+                with suppress(Exception):
+                    one.send_signal(number)
+            if process.poll() is None:
+                process.send_signal(number)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(seconds)
+            until = time.monotonic() + seconds
+            while any(one.is_running() and one.status() != "zombie" for one in left) and time.monotonic() < until:
+                time.sleep(0.01)
+        return None, []
+
+
+def main(path: str, workspace: str) -> None:
+    """Connect to the runtime's socket, and serve it."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(path)
+    Executor(connection, workspace).serve()
+    os._exit(0)  # a thread may still carry something out
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
