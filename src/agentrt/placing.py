@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from subprocess import DEVNULL as DEVNULL
 from subprocess import PIPE as PIPE
@@ -83,6 +84,16 @@ class Python:
     package: str
 
 
+@dataclass(frozen=True)
+class PlaceFacts:
+    """The system of a place (`uname`), its processor, and the directories of its user and for temporary files."""
+
+    system: str
+    machine: str
+    home: str
+    temporary: str
+
+
 class Process(Protocol):
     """A program that runs in a place. It leads a session and a process group of its own."""
 
@@ -149,11 +160,6 @@ class Place(Protocol):
         ...
 
     @property
-    def directory(self) -> str | None:
-        """The directory of this machine that has the workspace's files; None if this machine does not see them."""
-        ...
-
-    @property
     def variables(self) -> Mapping[str, str]:
         """The environment that a program there begins with; what `run` is given replaces it, or adds to the image's."""
         ...
@@ -194,6 +200,30 @@ class Place(Protocol):
 
     def console(self) -> Any:
         """Return a terminal for another bash: a `Console`."""
+        ...
+
+    def forward(self, port: int) -> AbstractAsyncContextManager[int]:
+        """Provide the port on the loopback of this machine that leads to a port on the loopback there.
+
+        Connecting raises nothing if nobody listens there: such a connection ends at once.
+        """
+        ...
+
+    async def facts(self) -> PlaceFacts:
+        """Return what kind of system it is. Raises `ToolError`."""
+        ...
+
+    @property
+    def supports_pause(self) -> bool:
+        """Whether `pause` stops all that runs there. Otherwise it does nothing."""
+        ...
+
+    async def pause(self) -> None:
+        """Stop all that runs there, until `resume`. Raises `ToolError`."""
+        ...
+
+    async def resume(self) -> None:
+        """Let all that runs there go on. Raises `ToolError`."""
         ...
 
     async def end_left(self, conversation: str) -> bool:

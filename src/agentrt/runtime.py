@@ -212,7 +212,8 @@ class Runtime:
     ) -> ConversationGroup:
         """Open an existing conversation from its log alone, and return its group, not yet entered.
 
-        Raises `ConversationMissing`, `LogLocked`, `LogCorrupt`, `WorkspaceMissing` or `ToolMissing`.
+        Raises `ConversationMissing`, `LogLocked`, `LogCorrupt`, `WorkspaceMissing`, `ToolMissing`, or
+        `ConfigurationError` if the kind of its workspace is not installed.
         """
         state = State()
 
@@ -227,6 +228,9 @@ class Runtime:
         journal = await self.store.open(conversation_id, replay, recall)
         async with released_on_error(self.store, conversation_id):
             assert state.created is not None
+            from .sandboxes.kinds import place_type  # loaded with the first conversation
+
+            place_type(state.created.workspace)
             place, rules = await workspace_of(state.created.workspace, self.store)
             secrets = secrets or self.secrets()
             if not secrets.used:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import stat
@@ -231,6 +232,59 @@ async def its_own_python_has_this_package(place: Place) -> None:
     process.close_pipes()
 
 
+async def a_port_there_is_reached_from_here(place: Place) -> None:
+    python = await place.python()
+    program = (
+        "import socket; one = socket.create_server(('127.0.0.1', 0)); print(one.getsockname()[1], flush=True)\n"
+        "while True:\n"
+        "    near, _ = one.accept(); data = near.recv(100); near.sendall(data[::-1] * 30_000); near.close()"
+    )
+    process = await place.run(
+        [*python.command, "-s", "-P", "-c", program], cwd="/", env={"PATH": os.defpath, **python.environment}
+    )
+    assert process.stdout is not None
+    port = int(await process.stdout.receive())
+    async with place.forward(port) as near:
+        for _ in range(3):
+            async with await anyio.connect_tcp("127.0.0.1", near) as stream:
+                await stream.send(b"abc")
+                found = b""
+                async for data in stream:
+                    found += data
+            assert found == b"cba" * 30_000
+    await process.end()
+    process.close_pipes()
+
+
+async def it_can_be_paused(place: Place) -> None:
+    """Where it can: nothing runs meanwhile, and all goes on afterwards."""
+    script = "i=0; while :; do i=$((i+1)); echo $i > count; sleep 0.01; done"
+    process = await place.run(["sh", "-c", script], cwd=place.workspace.path, env={"PATH": os.defpath}, stdin=DEVNULL)
+
+    def counted() -> int:
+        with contextlib.suppress(ToolError):
+            return int(place.files.read(at(place, "count")) or b"0")
+        return 0
+
+    async def grown(since: int) -> None:
+        while await anyio.to_thread.run_sync(counted) <= since:
+            await anyio.sleep(0.01)
+
+    await grown(1)
+    await place.pause()
+    await place.resume()
+    await grown(await anyio.to_thread.run_sync(counted))
+    await process.end()
+    process.close_pipes()
+
+
+async def it_tells_what_it_is(place: Place) -> None:
+    facts = await place.facts()
+    assert facts.system.startswith("Linux")
+    assert facts.machine
+    assert facts.temporary.startswith("/")
+
+
 async def a_workspace_that_is_gone_is_made_again(place: Place) -> None:
     await place.prepare()
     assert not await place.prepare()
@@ -255,5 +309,8 @@ PROGRAMS: tuple[Check, ...] = (
     a_cancelled_call_leaves_nothing_running,
     many_calls_go_on_side_by_side,
     its_own_python_has_this_package,
+    a_port_there_is_reached_from_here,
+    it_can_be_paused,
+    it_tells_what_it_is,
 )
 """What holds of the processes of every place that has a shell."""

@@ -292,7 +292,7 @@ class ConversationGroup:
 
     def _new_keeper(self) -> FileKeeper | None:
         created, beside = self.feed.state.created, self._parts.beside
-        if created is None or beside is None:
+        if created is None or beside is None or not self._workspace.seen_here:
             return None
         from ..workspaces.tree_limits import Most  # these were loaded with the agent's tools
         from ..workspaces.trees import Trees

@@ -169,7 +169,7 @@ class Recollection:
 
     def _place(self, scope: Scope) -> tuple[ReachedFiles, str]:
         if scope == "project":
-            return ReachedFiles(self._workspace, within=self._workspace.path), self._workspace.path
+            return ReachedFiles(self._workspace, within=self._workspace.directory), self._workspace.path
         if self._home is None:
             raise ToolError("there is no memory of the user here: note it for the project")
         home = str(self._home)

@@ -100,7 +100,7 @@ def _read_none(path: str, status: os.stat_result) -> bool:
 
 def _looked_into(workspace: Workspace) -> tuple[str, ...]:
     """Return the directories in which commands see the same files as this process."""
-    own = (workspace.path,)
+    own = (workspace.directory,)
     return (*own, *SCRATCH) if workspace.on_this_machine else own
 
 

@@ -40,7 +40,7 @@ class EmptyPatchCritic:
         if not any(isinstance(event, ActionEvent) for event in events):
             return CriticResult(0.0, "nothing was done: change what the task asks for")
         git = await load("agentrt.workspaces.git")
-        if (await git.changes(workspace.path)).items:
+        if (await git.changes(workspace.directory)).items:
             return CriticResult(1.0)
         return CriticResult(0.0, "no file of the repository is changed: make the change that the task asks for")
 

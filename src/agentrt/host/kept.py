@@ -14,7 +14,7 @@ def kept_files(storage: Storage, created: ConversationCreated) -> KeptFiles:
     """Return the kept files of one conversation."""
     name, parent = created.conversation_id, created.parent
     origins = () if parent is None else (storage.beside(parent),)
-    trees = Trees(storage.beside(name), created.workspace.path, origins)
+    trees = Trees(storage.beside(name), created.workspace.directory, origins)
 
     async def history() -> FileHistory:
         return file_history([event async for event in storage.history(name).read(0)])
@@ -24,4 +24,4 @@ def kept_files(storage: Storage, created: ConversationCreated) -> KeptFiles:
 
 def files_of(storage: Storage, created: ConversationCreated) -> LocalFiles:
     """Return the files of a conversation's workspace, as they are and as they were kept."""
-    return LocalFiles(created.workspace.path, kept_files(storage, created))
+    return LocalFiles(created.workspace.directory, kept_files(storage, created))

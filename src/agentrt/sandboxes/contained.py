@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
+from anyio.abc import SocketAttribute, SocketStream
 
 from ..errors import ToolError
-from ..placing import PIPE, Python, Setting, Stream
+from ..placing import PIPE, PlaceFacts, Python, Setting, Stream
 from ..specs import DockerWorkspace
 from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
 from .container import Container
@@ -82,6 +85,41 @@ class InContainer:
         """Return a terminal for another bash."""
         return ContainedConsole(self._container)
 
+    @asynccontextmanager
+    async def forward(self, port: int) -> AsyncIterator[int]:
+        """Provide a port of this machine that leads to one in the container, which needs no network."""
+        executor = await self._container.executor()
+
+        async def led(near: SocketStream) -> None:
+            async with near:
+                with contextlib.suppress(OSError, ToolError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    _, (descriptor,) = await executor.ask("connect", port=port)
+                    async with await SocketStream.from_socket(socket.socket(fileno=descriptor)) as far:
+                        await _relayed(near, far)
+
+        async with (
+            await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(listener.serve, led)
+            yield int(listener.extra(SocketAttribute.local_port))
+            tasks.cancel_scope.cancel()
+
+    async def facts(self) -> PlaceFacts:
+        """Return the facts of the container."""
+        found, _ = await (await self._container.executor()).ask("facts")
+        return PlaceFacts(*found)
+
+    supports_pause = True
+
+    async def pause(self) -> None:
+        """Stop all that runs in the container, if it has been started."""
+        await self._container.pause()
+
+    async def resume(self) -> None:
+        """Let all that runs in the container go on."""
+        await self._container.resume()
+
     async def end_left(self, conversation: str) -> bool:
         """Return True: a container ends with the runtime that started it."""
         return True
@@ -89,6 +127,19 @@ class InContainer:
     async def close(self) -> None:
         """End the container."""
         await self._container.close()
+
+
+async def _relayed(one: SocketStream, other: SocketStream) -> None:
+    """Pass what comes from either connection on to the other, until both have ended."""
+
+    async def pass_on(source: SocketStream, target: SocketStream) -> None:
+        async for data in source:
+            await target.send(data)
+        await target.send_eof()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pass_on, one, other)
+        tasks.start_soon(pass_on, other, one)
 
 
 class ContainedConsole:

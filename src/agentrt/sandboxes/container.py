@@ -223,6 +223,22 @@ class Container:
                 return Executor(connection)
         raise ToolError(f"the container's executor did not start within {ORDER_SECONDS:.0f} s")
 
+    async def pause(self) -> None:
+        """Stop all that runs in it; a container that does not run stays as it is. Raises `ToolError`."""
+        await self._change("pause")
+
+    async def resume(self) -> None:
+        """Let all that runs in it go on. Raises `ToolError`."""
+        await self._change("unpause")
+
+    async def _change(self, verb: str) -> None:
+        if self._container is None:
+            return
+        try:
+            await getattr(self._container, verb)()
+        except Exception as error:
+            raise (_told(error, self._workspace.image) or error) from error
+
     @property
     def shared(self) -> str:
         """A directory of this machine that commands can write under the same path."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from ..errors import ToolError
-from ..placing import PIPE, Python, Setting, Stream
+from ..placing import PIPE, PlaceFacts, Python, Setting, Stream
 from ..scratch import RUNTIME, runtime_directory
 from ..specs import LocalWorkspace
 from .processes import CONVERSATION, end_left
@@ -89,6 +92,23 @@ class Here:
 
         return LocalConsole(self._masked, self._conversation)
 
+    @asynccontextmanager
+    async def forward(self, port: int) -> AsyncIterator[int]:
+        """Provide the same port."""
+        yield port
+
+    async def facts(self) -> PlaceFacts:
+        """Return the facts of this machine."""
+        return facts()
+
+    supports_pause = False
+
+    async def pause(self) -> None:
+        """Do nothing."""
+
+    async def resume(self) -> None:
+        """Do nothing."""
+
     async def end_left(self, conversation: str) -> bool:
         """End what a conversation started in a runtime that died; return whether nothing of it is left."""
         return await end_left(conversation)
@@ -99,6 +119,12 @@ class Here:
 
 THIS_MACHINE = Here(LocalWorkspace("/"), Setting(lambda function: None))
 """Where the runtime's own programs run: those that work for no conversation, or on its own files."""
+
+
+def facts() -> PlaceFacts:
+    """Return the facts of the system that this process runs on."""
+    system = f"{platform.system()} {platform.release()}"
+    return PlaceFacts(system, platform.machine(), os.path.expanduser("~"), tempfile.gettempdir())
 
 
 def _make(path: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from posixpath import dirname, normpath
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ import anyio
 import msgspec
 
 from ..errors import ToolError
-from ..placing import PIPE, Python, Setting, Stream
+from ..placing import PIPE, PlaceFacts, Python, Setting, Stream
 from ..specs.workspace import Workspace
 
 Program = Callable[["Act"], Awaitable[int]]
@@ -186,8 +187,6 @@ class MemoryProcess:
 class InMemory:
     """A place in memory. `programs` has what can run, by the first word of a command."""
 
-    directory = None
-
     def __init__(self, workspace: Workspace, setting: Setting, programs: Mapping[str, Program] | None = None) -> None:
         self.workspace, self.files = workspace, MemoryFiles(workspace.path)
         self.programs = dict(programs or {})
@@ -243,6 +242,24 @@ class InMemory:
     def console(self) -> Any:
         """Raise `ToolError`: there is no terminal in memory."""
         raise ToolError("there is no terminal here")
+
+    @asynccontextmanager
+    async def forward(self, port: int) -> AsyncIterator[int]:
+        """Raise `ToolError`: nothing listens in memory."""
+        raise ToolError("nothing listens here")
+        yield port
+
+    async def facts(self) -> PlaceFacts:
+        """Return facts that are the same on every machine."""
+        return PlaceFacts("Memory", "", self.workspace.path, "/tmp")
+
+    supports_pause = False
+
+    async def pause(self) -> None:
+        """Do nothing."""
+
+    async def resume(self) -> None:
+        """Do nothing."""
 
     async def end_left(self, conversation: str) -> bool:
         """Return True: nothing outlives the runtime."""

@@ -162,6 +162,15 @@ class Executor:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         self._send({"id": 0, "ended": process.pid, "code": process.wait()})
 
+    def _connect(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
+        return None, [socket.create_connection(("127.0.0.1", message["port"]), 10.0).detach()]
+
+    def _facts(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
+        from .here import facts
+
+        found = facts()
+        return [found.system, found.machine, found.home, found.temporary], []
+
     def _signal(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
         process, _, _ = self._running[message["pid"]]
         act: Callable[[int, int], None] = os.killpg if message["group"] else os.kill

@@ -31,7 +31,7 @@ class ReachedFiles:
         """With `ends`, files are opened only at the places that a rating has seen, see `RatedEnds`."""
         self._workspace, self._within = workspace, within
         self._confined = not workspace.on_this_machine
-        self._root = normpath(within or (workspace.path if self._confined else "/"))
+        self._root = normpath(within or (workspace.directory if self._confined else "/"))
         self._prefix = f"{self._root.rstrip('/')}/"
         self._rated = RatedEnds(workspace.path, ends) if ends is not None else None
         self._tree = Beneath(self._root, None if self._rated is None else self._check)

@@ -42,7 +42,7 @@ def gather(
     `owner`, no memory is read from files. The `store` is taken for empty, and the files `hidden`, by their paths
     without links, for missing.
     """
-    place = Path(workspace.path)
+    place = Path(workspace.directory)
     root = repository_of(place)
     roots = tuple(dict.fromkeys((place, root))) if context.load_project_skills else ()
     project, user = Reader(root, None if _is_one(store, place) else store, hidden), Reader(hidden=hidden)

@@ -75,15 +75,15 @@ class Resolver:
             found = read()
             if owner is not None and concerns(found, known):
                 return None
-            found = offering(found, workspace.path, tools)
+            found = offering(found, workspace.directory, tools)
             return found if found.offers else self._told(agent, context, found, (), tools)
 
         found = await anyio.to_thread.run_sync(resolved_at_once)
         if isinstance(found, Resolved):
             return found
         if found is None:
-            parted = await self._for_owner(read, owner, workspace.path)
-            found = await anyio.to_thread.run_sync(offering, parted, workspace.path, tools)
+            parted = await self._for_owner(read, owner, workspace.directory)
+            found = await anyio.to_thread.run_sync(offering, parted, workspace.directory, tools)
         agreed = await agreed_to(self._shelf, found.offers)
         return await anyio.to_thread.run_sync(self._told, agent, context, found, agreed, tools)
 
@@ -110,11 +110,11 @@ class Resolver:
         """
         assert state.created is not None
         workspace = state.created.workspace
-        plugins = await fetched_plugins(source, self._cache / PLUGINS, Path(workspace.path))
+        plugins = await fetched_plugins(source, self._cache / PLUGINS, Path(workspace.directory))
         alone = AgentContext(load_project_skills=False, load_memory=False)
         read = partial(gather, alone, workspace, None, "", plugins)
-        found = await self._for_owner(read, state.created.owner, workspace.path)
-        found = await anyio.to_thread.run_sync(offering, found, workspace.path, tools)
+        found = await self._for_owner(read, state.created.owner, workspace.directory)
+        found = await anyio.to_thread.run_sync(offering, found, workspace.directory, tools)
         if not found.plugins:
             raise ConfigurationError(found.problems[-1].what if found.problems else f"{source.source} is not a plugin")
         agreed = await agreed_to(self._shelf, found.offers)
@@ -139,7 +139,7 @@ class Resolver:
         plugins: list[Fetched] = []
         for source in sources:
             try:
-                plugins += await fetched_plugins(source, self._cache / PLUGINS, Path(workspace.path))
+                plugins += await fetched_plugins(source, self._cache / PLUGINS, Path(workspace.directory))
             except (ConfigurationError, OSError, ValueError) as error:
                 problems.append(ContextProblem(source.source, str(error)))
         return plugins

@@ -15,6 +15,9 @@ from msgspec import Meta
 from ..errors import ConfigurationError
 from .given import Amount, Given, Seconds
 
+NOWHERE = "/nonexistent/workspace"
+"""A directory that is on no machine."""
+
 
 class Workspace:
     """The base of all kinds of workspaces. A kind is a frozen struct with a tag of its own.
@@ -28,6 +31,13 @@ class Workspace:
 
     on_this_machine: ClassVar[bool] = False
     """Whether what runs there sees the files, users and network of this machine."""
+    seen_here: ClassVar[bool] = False
+    """Whether this machine has the workspace's files too, under the same path."""
+
+    @property
+    def directory(self) -> str:
+        """Where this machine has the workspace's files; a directory that is not there if it has none."""
+        return self.path if self.seen_here else NOWHERE
 
     def at(self, path: str) -> Self:
         """Return the same with another directory."""
@@ -51,6 +61,7 @@ class LocalWorkspace(Workspace, msgspec.Struct, frozen=True, tag="local"):
 
     path: str
     on_this_machine: ClassVar[bool] = True
+    seen_here: ClassVar[bool] = True
 
 
 class DockerWorkspace(Workspace, Given, frozen=True, tag="docker"):
@@ -70,6 +81,7 @@ class DockerWorkspace(Workspace, Given, frozen=True, tag="docker"):
     cpus: Annotated[float, Meta(ge=0)] = 0.0
     processes: Annotated[int, Meta(ge=1)] = 512
     root: bool = False
+    seen_here: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if isinstance(self.path, os.PathLike):

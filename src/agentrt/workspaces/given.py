@@ -25,6 +25,8 @@ async def workspace_of(given: Path | str | Workspace, storage: Storage) -> tuple
 
 def _looked_up(given: Path | str | Workspace) -> Workspace:
     workspace = LocalWorkspace(str(given)) if isinstance(given, Path | str) else given
+    if not workspace.seen_here:
+        return workspace
     path = Path(workspace.path).absolute()
     if not os.path.isdir(path):  # also false for a name that is too long or has a NUL
         raise WorkspaceMissing(path)

@@ -41,7 +41,7 @@ class GitDiffTool:
 
     async def __call__(self, action: GitDiffAction, context: ToolContext) -> GitDiffObservation:
         """Return the changed files and the diff. Raises `ToolError` without a repository, or for an unknown commit."""
-        place = context.workspace.path
+        place = context.workspace.directory
         try:
             changes = await git.changes(place)
             found = await git.diff(place, action.path, action.base)
