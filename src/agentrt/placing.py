@@ -169,9 +169,9 @@ class Place(Protocol):
         ...
 
     async def shared(self) -> str:
-        """Return a new directory that this process sees under the same path as those of the place, for sockets.
+        """Return a new directory that the place sees under the same path, for sockets on which this process listens.
 
-        Raises `ToolError` if there can be none.
+        Elsewhere than on this machine only this process can write there. Raises `ToolError` if there can be none.
         """
         ...
 
@@ -267,6 +267,11 @@ class PlaceType:
         return str(self.spec.__struct_config__.tag)  # type: ignore[attr-defined]
 
     def __post_init__(self) -> None:
-        """Have logs with this kind read. Raises `ConfigurationError` for a tag that another kind has."""
+        """Have it found, and logs with it read. Raises `ConfigurationError` for a tag that another kind has."""
         if KINDS.setdefault(self.tag, self.spec) is not self.spec:
             raise ConfigurationError(f"two kinds of workspaces have the tag {self.tag!r}: give one of them another")
+        PLACE_TYPES.setdefault(self.tag, self)
+
+
+PLACE_TYPES: dict[str, PlaceType] = {}
+"""The kinds that were made, by their tags."""

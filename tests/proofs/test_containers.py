@@ -104,6 +104,7 @@ async def sitting(workspace: DockerWorkspace, registry: SecretRegistry | None = 
     async with anyio.create_task_group() as tasks:
         context = FakeContext(Path(workspace.path), registry=registry)
         context.workspace, context.tasks = workspace, tasks
+        assert context.place.workspace == workspace  # before a thread asks for it
         desk = Desk(workspace, context)
         try:
             yield desk

@@ -132,7 +132,7 @@ ACTS: tuple[Act, ...] = (
     apply_patch,
     searches,
     documents,
-    a_kernel,
     a_hook,
     an_mcp_server,
 )
+"""What is done everywhere."""

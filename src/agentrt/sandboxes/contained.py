@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
 import socket
+import stat
 import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -22,7 +24,7 @@ from ..specs import DockerWorkspace
 from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
 from .container import Container
 from .environment import QUIET
-from .executor import ContainedFiles, Running
+from .executor import ODD, ContainedFiles, Running
 from .kit import TARGET
 from .lending import Loan, PipeLoan
 from .processes import CONVERSATION
@@ -43,7 +45,7 @@ class InContainer:
         self.workspace, self.directory = workspace, workspace.path
         self._container = Container(workspace, setting.start_soon)
         self._conversation = setting.conversation
-        self.files = ContainedFiles(self._container.executor)
+        self.files = ContainedFiles(self._container.executor, asyncio.get_running_loop())
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -57,9 +59,9 @@ class InContainer:
         return Python(found.command, found.environment, f"{TARGET}/own/agentrt")
 
     async def shared(self) -> str:
-        """Return a new directory that the container has mounted. Raises `ToolError`."""
+        """Return a new directory that the container can read, and not write. Raises `ToolError`."""
         await self._container.start()
-        return await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(dir=self._container.shared))
+        return await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(dir=self._container.scratch))
 
     async def prepare(self) -> bool:
         """Start the container. Return False: its workspace is mounted."""
@@ -93,8 +95,8 @@ class InContainer:
         async def led(near: SocketStream) -> None:
             async with near:
                 with contextlib.suppress(OSError, ToolError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    _, (descriptor,) = await executor.ask("connect", port=port)
-                    async with await SocketStream.from_socket(socket.socket(fileno=descriptor)) as far:
+                    _, passed = await executor.ask("connect", port=port)
+                    async with await SocketStream.from_socket(_socket(passed)) as far:
                         await _relayed(near, far)
 
         async with (
@@ -108,7 +110,9 @@ class InContainer:
     async def facts(self) -> PlaceFacts:
         """Return the facts of the container."""
         found, _ = await (await self._container.executor()).ask("facts")
-        return PlaceFacts(*found)
+        if not isinstance(found, list) or len(found) != 4:
+            raise ToolError(ODD)
+        return PlaceFacts(*map(str, found))
 
     supports_pause = True
 
@@ -127,6 +131,15 @@ class InContainer:
     async def close(self) -> None:
         """End the container."""
         await self._container.close()
+
+
+def _socket(passed: Sequence[int]) -> socket.socket:
+    """Return the only descriptor as a socket. Raises `OSError` if it is none."""
+    if len(passed) != 1 or not stat.S_ISSOCK(os.fstat(passed[0]).st_mode):
+        for descriptor in passed:
+            os.close(descriptor)
+        raise OSError(ODD)
+    return socket.socket(fileno=passed[0])
 
 
 async def _relayed(one: SocketStream, other: SocketStream) -> None:

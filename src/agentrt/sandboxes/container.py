@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import os
 import socket
+import struct
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module, resources
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -63,10 +65,9 @@ class Container:
         self._container: DockerContainer | None = None
         self._warden: Stream | None = None
         self._scratch: Path | None = None
-        self._one_at_a_time, self._begins = anyio.Lock(), anyio.Lock()
+        self._one_at_a_time, self._begins, self._checks = anyio.Lock(), anyio.Lock(), anyio.Lock()
         self._executor: Executor | None = None
         self._kit: Kit | None = None
-        self._shared = ""
         self._orders = 0
         self._rest = b""
 
@@ -85,16 +86,18 @@ class Container:
 
         Cancelling ends only the wait. Raises `ToolError` with the reason of a failure; the next call tries again.
         """
-        attempt = self._attempt
-        if attempt is not None and attempt.settled.is_set() and not await self._answers():
-            await self._remove()
-            attempt = None
-        if attempt is None:
-            attempt = self._attempt = _Attempt()
-            self._start_soon(partial(self._start, attempt))
+        async with self._checks:  # or callers side by side would each remove the dead one, and start another
+            attempt = self._attempt
+            if attempt is not None and attempt.settled.is_set() and not await self._answers():
+                await self._remove()
+                attempt = None
+            if attempt is None:
+                attempt = self._attempt = _Attempt()
+                self._start_soon(partial(self._start, attempt))
         await attempt.settled.wait()
         if attempt.failure is not None:
-            self._attempt = None
+            if self._attempt is attempt:
+                self._attempt = None
             raise ToolError(str(attempt.failure)) from attempt.failure
 
     async def _answers(self) -> bool:
@@ -124,9 +127,7 @@ class Container:
         warden = self._scratch / "warden"
         warden.write_bytes(resources.files(__name__.rpartition(".")[0]).joinpath("warden.bash").read_bytes())
         self._kit = await anyio.to_thread.run_sync(kit, runtime_directory.name)
-        self._shared = await anyio.to_thread.run_sync(runtime_directory.directory, "shared-")
         config = _config(self._workspace, self._scratch, self._kit.mounts)
-        config["HostConfig"]["Mounts"].append({"Type": "bind", "Source": self._shared, "Target": self._shared})
         container = await self._create(self._docker, config)
         stream = container.attach(stdin=True, stdout=True, stderr=True)
         await stream.__aenter__()
@@ -194,6 +195,8 @@ class Container:
 
     async def executor(self) -> Executor:
         """Return the executor in the container; the first call starts it, and the container. Raises `ToolError`."""
+        if self._executor is not None and self._executor.alive:
+            return self._executor
         await self.start()
         async with self._begins:
             if self._executor is None or not self._executor.alive:
@@ -204,23 +207,25 @@ class Container:
         from .executor import Executor
 
         assert self._container is not None
-        path, loop = f"{self.scratch}/executor", asyncio.get_running_loop()
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+        path = f"{self.scratch}/{token_hex(8)}"
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-            listener.bind(path)
-            listener.listen(1)
-            listener.setblocking(False)
-            python = self.python
-            words = [*python.command, "-s", "-P", "-m", f"{__package__}.inside", path, self._workspace.path]
             try:
+                listener.bind(path)
+                listener.listen(8)
+                listener.setblocking(False)
+                python = self.python
+                words = [*python.command, "-s", "-P", "-m", f"{__package__}.inside", path, self._workspace.path]
                 begun = await self._container.exec(words, environment=python.environment, workdir="/")
                 await begun.start(detach=True)
+                with anyio.move_on_after(ORDER_SECONDS):
+                    return Executor(await _accepted(listener, begun))
+            except ToolError:
+                raise
             except Exception as error:
                 raise (_told(error, self._workspace.image) or error) from error
-            with anyio.move_on_after(ORDER_SECONDS):
-                connection, _ = await loop.sock_accept(listener)
-                return Executor(connection)
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
         raise ToolError(f"the container's executor did not start within {ORDER_SECONDS:.0f} s")
 
     async def pause(self) -> None:
@@ -238,11 +243,6 @@ class Container:
             await getattr(self._container, verb)()
         except Exception as error:
             raise (_told(error, self._workspace.image) or error) from error
-
-    @property
-    def shared(self) -> str:
-        """A directory of this machine that commands can write under the same path."""
-        return self._shared
 
     @property
     def python(self) -> Kit:
@@ -269,7 +269,6 @@ class Container:
         container, self._container = self._container, None
         scratch, self._scratch = self._scratch, None
         executor, self._executor = self._executor, None
-        shared, self._shared = self._shared, ""
         if executor is not None:
             executor.close()
         try:
@@ -283,8 +282,18 @@ class Container:
         finally:
             if docker is not None:
                 await docker.close()
-            for made in (one for one in (scratch, shared) if one):
-                await anyio.to_thread.run_sync(runtime_directory.remove, made)
+            if scratch is not None:
+                await anyio.to_thread.run_sync(runtime_directory.remove, scratch)
+
+
+async def _accepted(listener: socket.socket, begun: Exec) -> socket.socket:
+    """Return the connection of the program that was begun. Others in the container can see the socket, too."""
+    while True:
+        connection, _ = await asyncio.get_running_loop().sock_accept(listener)
+        caller = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+        if caller and caller == (await begun.inspect()).get("Pid"):
+            return connection
+        connection.close()
 
 
 async def _listen(stream: Stream, heard: Callable[[bytes], None]) -> None:

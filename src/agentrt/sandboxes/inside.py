@@ -6,6 +6,7 @@ than `PACKET` is in a file in memory, whose descriptor is passed, as are content
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -24,6 +25,12 @@ PACKET = 32_768
 
 MOST_PASSED = 8
 """Maximum number of descriptors that are passed with a message."""
+
+MOST_LARGE = 64 << 20
+"""Maximum bytes of a message."""
+
+MOST_CONTENT = 512 << 20
+"""Maximum bytes of a file's content."""
 
 THREADS = 16
 """Maximum number of requests that are carried out at once."""
@@ -46,14 +53,27 @@ def send(connection: socket.socket, message: dict[str, Any], passed: Sequence[in
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Return the next message with its descriptors; None at the end. Raises `OSError`, as `BlockingIOError`."""
-    data, passed, _, _ = socket.recv_fds(connection, 2 * PACKET, MOST_PASSED + 1, socket.MSG_CMSG_CLOEXEC)
-    if not data:
+    """Return the next message with its descriptors; None at the end.
+
+    Raises `OSError`, as `BlockingIOError`, and `ValueError` for a message that is not one: then no descriptor is left.
+    The other side may be a program of the agent's.
+    """
+    data, passed, flags, _ = socket.recv_fds(connection, 2 * PACKET, MOST_PASSED + 1, socket.MSG_CMSG_CLOEXEC)
+    if not data and not passed:
         return None
-    message: dict[str, Any] = json.loads(data)
-    if message.get("large"):
-        message = json.loads(content(passed.pop()))
-    return message, passed
+    try:
+        if flags & (socket.MSG_CTRUNC | socket.MSG_TRUNC):
+            raise ValueError("it is too large")
+        message = json.loads(data)
+        if isinstance(message, dict) and message.get("large"):
+            message = json.loads(content(passed.pop(), MOST_LARGE)) if passed else None
+        if not isinstance(message, dict) or not isinstance(message.get("id"), int):
+            raise ValueError("it is not a message")
+        return message, passed
+    except BaseException:
+        for descriptor in passed:
+            os.close(descriptor)
+        raise
 
 
 def in_memory(data: bytes) -> int:
@@ -65,10 +85,24 @@ def in_memory(data: bytes) -> int:
     return descriptor
 
 
-def content(descriptor: int) -> bytes:
-    """Return the content of a file in memory, and close it."""
+def content(descriptor: int, most: int) -> bytes:
+    """Return the content of a file in memory, and close it. Raises `ValueError` for another file, or more bytes."""
     with open(descriptor, "rb") as file:
-        return file.read()
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)  # only files in memory have seals: reading another could wait
+        except OSError:
+            raise ValueError("it is not a file in memory") from None
+        if os.fstat(descriptor).st_size > most:
+            raise ValueError(f"it has more than {most:,} bytes")
+        return file.read(most)
+
+
+class _Child:
+    """A process that was started."""
+
+    def __init__(self, process: subprocess.Popen[bytes], mark: str, since: float) -> None:
+        self.process, self.mark, self.since = process, mark, since
+        self.ended = threading.Event()
 
 
 class Executor:
@@ -81,16 +115,16 @@ class Executor:
         self._connection, self._files = connection, ReachedFiles(LocalWorkspace(workspace))
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         self._sending = threading.Lock()
-        self._running: dict[int, tuple[subprocess.Popen[bytes], str, float]] = {}
+        self._running: dict[int, _Child] = {}
 
     def serve(self) -> None:
         """Answer until the other side hangs up, and then kill what still runs."""
         with ThreadPoolExecutor(THREADS) as threads, suppress(OSError):
             while (found := receive(self._connection)) is not None:
                 threads.submit(self._answer, *found)
-        for process, _, _ in self._running.values():
+        for child in self._running.values():
             with suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
+                os.killpg(child.process.pid, signal.SIGKILL)
 
     def _answer(self, message: dict[str, Any], passed: list[int]) -> None:
         from ..errors import ToolError
@@ -134,7 +168,7 @@ class Executor:
             case "read":
                 return None, [in_memory(files.read(path))]
             case "write":
-                files.write(path, content(passed.pop()))
+                files.write(path, content(passed.pop(), MOST_CONTENT))
             case "modified":
                 return files.modified(path, message["paths"], lambda: None), []
             case "move":
@@ -154,13 +188,15 @@ class Executor:
             message["command"], cwd=message["cwd"], env=env, stdin=given[0], stdout=given[1], stderr=given[2],
             start_new_session=True,
         )  # fmt: skip
-        self._running[process.pid] = process, message["mark"], since
-        threading.Thread(target=self._note_end, args=(process,), daemon=True).start()
+        child = self._running[process.pid] = _Child(process, message["mark"], since)
+        threading.Thread(target=self._note_end, args=(child,), daemon=True).start()
         return process.pid, []
 
-    def _note_end(self, process: subprocess.Popen[bytes]) -> None:
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        self._send({"id": 0, "ended": process.pid, "code": process.wait()})
+    def _note_end(self, child: _Child) -> None:
+        """Wait for the end of a process: nothing else does, since only one thread learns of it."""
+        code = child.process.wait()
+        child.ended.set()
+        self._send({"id": 0, "ended": child.process.pid, "code": code})
 
     def _connect(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
         return None, [socket.create_connection(("127.0.0.1", message["port"]), 10.0).detach()]
@@ -172,30 +208,37 @@ class Executor:
         return [found.system, found.machine, found.home, found.temporary], []
 
     def _signal(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
-        process, _, _ = self._running[message["pid"]]
+        child = self._running[message["pid"]]
         act: Callable[[int, int], None] = os.killpg if message["group"] else os.kill
-        if process.poll() is None:
+        if not child.ended.is_set():
             with suppress(ProcessLookupError):
-                act(process.pid, message["number"])
+                act(child.process.pid, message["number"])
         return None, []
 
     def _end(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
         from .processes import started_by
 
-        process, mark, since = self._running.pop(message["pid"])
-        for number, seconds in ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, KILL_AFTER)):
-            left = started_by(process.pid, mark, since)
+        child = self._running.pop(message["pid"])
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            left = started_by(child.process.pid, child.mark, child.since)
             for one in left:
                 with suppress(Exception):
                     one.send_signal(number)
-            if process.poll() is None:
-                process.send_signal(number)
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(seconds)
-            until = time.monotonic() + seconds
-            while any(one.is_running() and one.status() != "zombie" for one in left) and time.monotonic() < until:
+            if not child.ended.is_set():
+                with suppress(ProcessLookupError):
+                    os.kill(child.process.pid, number)
+            child.ended.wait(KILL_AFTER)
+            until = time.monotonic() + KILL_AFTER
+            while any(_lives(one) for one in left) and time.monotonic() < until:
                 time.sleep(0.01)
         return None, []
+
+
+def _lives(process: Any) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != "zombie")
+    except Exception:
+        return False
 
 
 def main(path: str, workspace: str) -> None:

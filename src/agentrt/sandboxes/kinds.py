@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.metadata import entry_points
-from typing import Any
-
 from ..errors import ConfigurationError
-from ..placing import Place, PlaceType, Setting
+from ..placing import PLACE_TYPES, Place, PlaceType, Setting
 from ..specs import DockerWorkspace, LocalWorkspace, Workspace
-
-GROUP = "agentrt.places"
-"""The group of the entry points with which packages offer kinds of places, by their tags."""
+from ..specs.workspace import PLACES
 
 
 def _here(workspace: LocalWorkspace, setting: Setting) -> Place:
@@ -40,9 +34,9 @@ def place_type(workspace: Workspace) -> PlaceType:
     """Return the kind of a workspace. Raises `ConfigurationError` if it is not installed."""
     tag = str(workspace.__struct_config__.tag)  # type: ignore[attr-defined]
     tag = getattr(workspace, "kind", tag) if tag == "missing" else tag
-    if (found := _by_tag(tag)) is None:
+    if (found := PLACE_TYPES.get(tag)) is None:
         raise ConfigurationError(
-            f"no kind of workspace {tag!r} is installed here: install the package that offers it ({GROUP})"
+            f"no kind of workspace {tag!r} is installed here: install the package that offers it ({PLACES})"
         )
     return found
 
@@ -50,11 +44,3 @@ def place_type(workspace: Workspace) -> PlaceType:
 def place_of(workspace: Workspace, setting: Setting) -> Place:
     """Return the place of a workspace. Raises `ConfigurationError` if its kind is not installed."""
     return place_type(workspace).open(workspace, setting)
-
-
-@cache
-def _by_tag(tag: str) -> PlaceType | None:
-    if (found := {"local": LOCAL, "docker": DOCKER}.get(tag)) is not None:
-        return found
-    loaded: Any = next((point.load() for point in entry_points(group=GROUP, name=tag)), None)
-    return loaded if isinstance(loaded, PlaceType) and loaded.tag == tag else None

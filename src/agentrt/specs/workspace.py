@@ -6,6 +6,8 @@ A workspace says where; a `Place` is its live end. `PlaceType` connects the two.
 from __future__ import annotations
 
 import os
+from functools import cache
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit, urlunsplit
 
@@ -131,9 +133,21 @@ def as_workspace(kind: type, given: Any) -> Any:
     outline = msgspec.convert(given, _Outline)
     if outline.type == "missing":
         return as_workspace(kind, msgspec.convert(given, _Missing).given)
-    if (found := KINDS.get(outline.type)) is not None:
+    if (found := KINDS.get(outline.type) or _offered(outline.type)) is not None:
         return msgspec.convert(given, found)
     return MissingWorkspace(outline.type, outline.path, msgspec.Raw(msgspec.json.encode(given)))
+
+
+PLACES = "agentrt.places"
+"""The group of the entry points with which packages offer kinds of places, by their tags."""
+
+
+@cache
+def _offered(tag: str) -> type[Workspace] | None:
+    """Return the kind with a tag that an installed package offers. A `PlaceType` that is made is in `KINDS`."""
+    for point in entry_points(group=PLACES, name=tag):
+        point.load()
+    return KINDS.get(tag)
 
 
 class _Outline(msgspec.Struct):

@@ -119,21 +119,17 @@ class IPython:
         if self._kernel is not None and self._kernel.alive:
             return self._kernel, False
         await self.aclose()
+        if not context.workspace.on_this_machine:
+            raise ToolError("ipython works on this machine, not in a container: run python with the terminal")
         await context.place.prepare()
         workspace = context.workspace.path
-        python, more = [str(Path(workspace, self._python)) if "/" in self._python else self._python], _NOTHING
-        if not context.workspace.on_this_machine and self._python == sys.executable:
-            own = await context.place.python()  # an image need not have one, and seldom has ipykernel
-            python, more = [*own.command], own.environment
-        kernel = await Kernel.started(context.place, python, workspace, context.masked, more=more)
+        python = str(Path(workspace, self._python)) if "/" in self._python else self._python
+        kernel = await Kernel.started(context.place, python, workspace, context.masked)
         try:
             self._channel = channel = Channel(kernel.directory)
             await channel.open()
             search = os.environ.get("PYTHONPATH", "")
-            known = search if context.workspace.on_this_machine and context.masked(search) == search else ""
-            await _load(kernel, channel.path, workspace, known)
-            if more:  # the programs that a cell runs are those of the image
-                await kernel.run(_UNSET.format(names=tuple(more)), ignored, quiet=True)
+            await _load(kernel, channel.path, workspace, search if context.masked(search) == search else "")
         except BaseException:
             self._kernel = kernel
             await self.aclose()
@@ -214,10 +210,6 @@ _LAZY = (
     *("IPython.core.oinspect", "IPython.core.magics.execution", "IPython.core.completer", "IPython.core.debugger"),
 )
 """What IPython loads when a cell first needs it: tracebacks, `x?`, `!command`, `%timeit` and the like."""
-
-_UNSET = "import os\nfor name in {names!r}: os.environ.pop(name, None)\ndel os, name"
-
-_NOTHING: Mapping[str, str] = {}
 
 _LOADING = """
 def _agent_loads():

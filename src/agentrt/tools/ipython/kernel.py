@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -35,8 +35,6 @@ READY_SECONDS = 1.0
 INTERRUPT_SECONDS = 0.5
 """Seconds between the first two attempts to interrupt a cell. The wait doubles each time."""
 
-_NOTHING: Mapping[str, str] = {}
-
 _PARENT = "JPY_PARENT_PID"
 """Environment variable with the id of the process that the kernel must not outlive; it checks each second."""
 
@@ -64,17 +62,15 @@ class Kernel:
     async def started(
         cls,
         place: Place,
-        python: Sequence[str],
+        python: str,
         workspace: str,
         masked: Callable[[str], str],
         client_of: Callable[[], AsyncKernelClient] | None = None,
-        more: Mapping[str, str] = _NOTHING,
     ) -> Kernel:
         """Start a kernel and wait until it is ready. Raises `ToolError` that says what is missing.
 
         It starts in its own directory, where it imports nothing that a workspace has. Its first code, which is ours,
-        takes it to the workspace. `python` are the words that run Python there, and `more` is its environment.
-        `client_of` makes the client that speaks with it; None: that of jupyter_client.
+        takes it to the workspace. `client_of` makes the client that speaks with it; None: that of jupyter_client.
         """
         library = await load_extra("jupyter_client.asynchronous.client", "jupyter")
         connect = await load_extra("jupyter_client.connect", "jupyter")
@@ -83,12 +79,13 @@ class Kernel:
             file = str(directory / "connection.json")
             address = str(directory / "kernel")
             await anyio.to_thread.run_sync(partial(connect.write_connection_file, file, transport="ipc", ip=address))
-            env = {"MPLBACKEND": _BACKEND, **more}
-            if place.workspace.on_this_machine:
-                own = environment(await anyio.to_thread.run_sync(outside, workspace), masked)
-                env = {**own, **env, _PARENT: str(os.getpid())}
+            env = {
+                **environment(await anyio.to_thread.run_sync(outside, workspace), masked),
+                "MPLBACKEND": _BACKEND,
+                _PARENT: str(os.getpid()),
+            }
             process = await place.run(
-                [*python, "-m", "ipykernel_launcher", "-f", file, "--HistoryManager.enabled=False"],
+                [python, "-m", "ipykernel_launcher", "-f", file, "--HistoryManager.enabled=False"],
                 cwd=str(directory),
                 env={
                     **env,
