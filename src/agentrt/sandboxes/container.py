@@ -21,7 +21,7 @@ from ..errors import ConfigurationError, ToolError
 from ..placing import StartSoon
 from ..scratch import runtime_directory
 from ..specs import DockerWorkspace
-from .kit import Kit, kit
+from .kit import Kit, kits
 from .set_ids import clear_set_ids
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ class Container:
         self._scratch = Path(await anyio.to_thread.run_sync(runtime_directory.directory, "container-"))
         warden = self._scratch / "warden"
         warden.write_bytes(resources.files(__name__.rpartition(".")[0]).joinpath("warden.bash").read_bytes())
-        self._kit = await anyio.to_thread.run_sync(kit, runtime_directory.name)
+        with anyio.CancelScope(shield=True):  # otherwise nobody gives it back
+            self._kit = await anyio.to_thread.run_sync(kits.take)
         config = _config(self._workspace, self._scratch, self._kit.mounts)
         container = await self._create(self._docker, config)
         stream = container.attach(stdin=True, stdout=True, stderr=True)
@@ -269,6 +270,7 @@ class Container:
         container, self._container = self._container, None
         scratch, self._scratch = self._scratch, None
         executor, self._executor = self._executor, None
+        taken, self._kit = self._kit, None
         if executor is not None:
             executor.close()
         try:
@@ -284,6 +286,8 @@ class Container:
                 await docker.close()
             if scratch is not None:
                 await anyio.to_thread.run_sync(runtime_directory.remove, scratch)
+            if taken is not None:
+                await anyio.to_thread.run_sync(kits.give_back)
 
 
 async def _accepted(listener: socket.socket, begun: Exec) -> socket.socket:

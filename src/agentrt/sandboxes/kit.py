@@ -7,8 +7,8 @@ import platform
 import shutil
 import sys
 import sysconfig
+import threading
 from collections.abc import Iterator
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -35,12 +35,40 @@ class Kit(msgspec.Struct, frozen=True):
     mounts: dict[str, str]
 
 
-@lru_cache(1)
-def kit(runtime: str) -> Kit:
-    """Return the kit of a runtime directory; made when it is asked for first. For a thread.
+class Kits:
+    """The kit of this process: all containers share it, and it is removed with the last one. All is for a thread."""
 
-    Raises `ToolError` on a system whose Python cannot be taken along.
-    """
+    def __init__(self) -> None:
+        self._alone = threading.Lock()
+        self._kit: Kit | None = None
+        self._users = 0
+
+    def take(self) -> Kit:
+        """Return the kit, to be given back; the first user has it made.
+
+        Raises `ToolError` on a system whose Python cannot be taken along.
+        """
+        with self._alone:
+            if self._kit is None:
+                self._kit = _made()
+            self._users += 1
+            return self._kit
+
+    def give_back(self) -> None:
+        """End one use; the last one removes the kit."""
+        with self._alone:
+            self._users -= 1
+            if not self._users and self._kit is not None:
+                runtime_directory.remove(self._kit.mounts[TARGET])
+                self._kit = None
+
+
+kits = Kits()
+"""That of this process."""
+
+
+def _made() -> Kit:
+    """Return a new kit in a directory of its own. Raises `ToolError`."""
     loader = next((Path(path) for path in _loaders() if os.path.exists(path)), None)
     if loader is None:
         raise ToolError(f"tools cannot run in a container here: there is no glibc for {platform.machine()}")
@@ -71,7 +99,7 @@ def kit(runtime: str) -> Kit:
 
 
 def _place(package: str) -> Path:
-    """Return the directory of a package, or the file of a module."""
+    """Return the directory of a package."""
     spec = find_spec(package)
     assert spec is not None
     assert spec.origin is not None
