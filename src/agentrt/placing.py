@@ -176,10 +176,7 @@ class Place(Protocol):
         ...
 
     async def prepare(self) -> bool:
-        """Make ready for a process: start what is not started, and make the workspace's directory if it is gone.
-
-        Return whether it was gone. Raises `ToolError`.
-        """
+        """Make the workspace's directory if it is gone, and return whether it was. Raises `ToolError`."""
         ...
 
     async def run(

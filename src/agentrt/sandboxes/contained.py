@@ -64,8 +64,7 @@ class InContainer:
         return await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(dir=self._container.scratch))
 
     async def prepare(self) -> bool:
-        """Start the container. Return False: its workspace is mounted."""
-        await self._container.start()
+        """Return False: its workspace is mounted, and the first process starts the container."""
         return False
 
     async def run(

@@ -86,6 +86,8 @@ class Container:
 
         Cancelling ends only the wait. Raises `ToolError` with the reason of a failure; the next call tries again.
         """
+        if self._executor is not None and self._executor.alive:
+            return  # it hangs up as the container ends
         async with self._checks:  # or callers side by side would each remove the dead one, and start another
             attempt = self._attempt
             if attempt is not None and attempt.settled.is_set() and not await self._answers():
@@ -102,7 +104,7 @@ class Container:
 
     async def _answers(self) -> bool:
         try:
-            await self.order("note", "nobody")
+            await self.order("count", "nobody")  # changes nothing: `note` would forget what a shell has noted
         except ToolError:
             return False
         return True
@@ -127,8 +129,8 @@ class Container:
         warden = self._scratch / "warden"
         warden.write_bytes(resources.files(__name__.rpartition(".")[0]).joinpath("warden.bash").read_bytes())
         with anyio.CancelScope(shield=True):  # otherwise nobody gives it back
-            self._kit = await anyio.to_thread.run_sync(kits.take)
-        config = _config(self._workspace, self._scratch, self._kit.mounts)
+            self._kit = found = await anyio.to_thread.run_sync(kits.take)
+        config = _config(self._workspace, self._scratch, found.mounts)
         container = await self._create(self._docker, config)
         stream = container.attach(stdin=True, stdout=True, stderr=True)
         await stream.__aenter__()
@@ -196,8 +198,6 @@ class Container:
 
     async def executor(self) -> Executor:
         """Return the executor in the container; the first call starts it, and the container. Raises `ToolError`."""
-        if self._executor is not None and self._executor.alive:
-            return self._executor
         await self.start()
         async with self._begins:
             if self._executor is None or not self._executor.alive:

@@ -25,6 +25,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
+from .processes import KILL_AFTER, end
 from .spawning import can_spawn, spawned
 
 PATIENCE = 2.0
@@ -205,20 +206,20 @@ class Started(Process):
 
     async def end(self) -> None:
         """End it with all that it has started. Stop it first, or it goes on with its next line meanwhile."""
-        from .processes import KILL_AFTER, end  # looks through all processes of the machine
+        if self.returncode is None:
+            self._signalled(signal.SIGSTOP)
+            await end(self.pid, self._mark, self._since)
+            for number, seconds in ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, PATIENCE)):
+                self._signalled(number, signal.SIGCONT)
+                with anyio.move_on_after(seconds):
+                    await self.wait()
+                    break
+        await end(self.pid, self._mark, self._since)
 
-        with suppress(ProcessLookupError):
-            self.send_signal(signal.SIGSTOP)
-        await end(self.pid, self._mark, self._since)
-        for number, seconds in ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, PATIENCE)):
-            if self.returncode is not None:
-                break
+    def _signalled(self, *numbers: int) -> None:
+        for number in numbers:
             with suppress(ProcessLookupError):
-                self.send_signal(number)
-                self.send_signal(signal.SIGCONT)
-            with anyio.move_on_after(seconds):
-                await self.wait()
-        await end(self.pid, self._mark, self._since)
+                self._begun.send_signal(number)
 
     async def wait(self) -> int:
         """Wait until the process has ended, and return its exit code."""
