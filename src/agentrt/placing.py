@@ -11,7 +11,7 @@ from subprocess import PIPE as PIPE
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from .errors import ConfigurationError
-from .specs.workspace import KINDS, Workspace
+from .specs.workspace import KINDS, Workspace, tag_of
 
 if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, ByteSendStream
@@ -146,7 +146,7 @@ class Process(Protocol):
 class Place(Protocol):
     """Where the tools of one conversation act. It belongs to the runtime, which closes it with the conversation.
 
-    What it shows to its processes is all that its files and its processes reach.
+    Its files and its processes reach what it shows to them, and nothing else.
     """
 
     @property
@@ -261,7 +261,7 @@ class PlaceType:
     @property
     def tag(self) -> str:
         """The name of the kind in the log."""
-        return str(self.spec.__struct_config__.tag)  # type: ignore[attr-defined]
+        return tag_of(self.spec)
 
     def __post_init__(self) -> None:
         """Have it found, and logs with it read. Raises `ConfigurationError` for a tag that another kind has."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
 from rich.text import Text
 
 from agentrt.cli.story import FOLDED, MARGIN, Story, summary, with_margin
@@ -301,11 +302,11 @@ def test_a_rewind_of_files_names_those_that_stayed_and_those_that_went_whoever_c
 
 def test_the_lines_of_a_wrapped_line_keep_its_margin() -> None:
     words = "a line that is longer than the terminal"
-    wrapped = with_margin(Text(MARGIN + words, "red"), 20)
+    wrapped = with_margin(Text(MARGIN + words, "red"), Console(width=20))
     assert all(line.plain.startswith(MARGIN) and line.cell_len <= 20 for line in wrapped.split("\n"))
     assert " ".join(line.plain.removeprefix(MARGIN).strip() for line in wrapped.split("\n")) == words
     for line in (Text("● terminal  " + words), Text(MARGIN + "short")):
-        assert with_margin(line, 20) is line
+        assert with_margin(line, Console(width=20)) is line
 
 
 def test_what_was_asked_and_approved_stays_in_the_story() -> None:

@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,7 @@ from .. import programs
 from ..steering import running
 from ..tools.context import FakeContext
 from ..tools.terminals.test_terminal import shown
-from .engines import IMAGE, NoEngine, engine
+from .engines import IMAGE
 from .waiting import eventually
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
@@ -46,25 +46,6 @@ SECONDS = 0.2
 """How soon a person's interrupt has ended a command that heeds it."""
 
 VALUE = "a secret that only one command has"
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an engine."""
-    try:
-        with engine(tmp_path_factory.mktemp("engine") / "own") as address:
-            yield address
-    except NoEngine as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> DockerWorkspace:
-    """A place of work whose commands run in a container."""
-    if address:
-        monkeypatch.setenv("DOCKER_HOST", address)
-    (tmp_path / "work").mkdir()
-    return DockerWorkspace(str(tmp_path / "work"), IMAGE)
 
 
 class Desk:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,28 +20,8 @@ from agentrt.sandboxes.kinds import place_of
 from ..sandboxes.places import FILES, PROGRAMS, SECONDS, Check, said, within
 from ..tools.acting import ACTS, Act, call, text
 from ..tools.context import FakeContext
-from .engines import IMAGE, NoEngine, engine
 
 pytestmark = pytest.mark.long
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an engine."""
-    try:
-        with engine(tmp_path_factory.mktemp("engine") / "own") as address:
-            yield address
-    except NoEngine as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> DockerWorkspace:
-    """A workspace in a container."""
-    if address:
-        monkeypatch.setenv("DOCKER_HOST", address)
-    (tmp_path / "work").mkdir()
-    return DockerWorkspace(str(tmp_path / "work"), IMAGE)
 
 
 @asynccontextmanager

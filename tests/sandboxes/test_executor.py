@@ -49,7 +49,9 @@ class Apart(Here):
     async def run(self, command: Any, **given: Any) -> Any:
         """Run it there."""
         streams = [given.get(name, -1) for name in ("stdin", "stdout", "stderr")]
-        return await self.executor.run(command, given.get("cwd") or self.directory, given.get("env") or {}, *streams)
+        return await self.executor.run(
+            command, given.get("cwd") or self.workspace.path, given.get("env") or {}, *streams
+        )
 
 
 @asynccontextmanager
@@ -95,17 +97,17 @@ async def test_every_end_is_told(tmp_path: Path) -> None:
 
 async def test_a_file_access_can_be_cancelled_at_any_moment(tmp_path: Path) -> None:
     async with apart(tmp_path) as (place, pid):
-        await within(place, place.files.write, f"{place.directory}/a", b"1")
+        await within(place, place.files.write, f"{place.workspace.path}/a", b"1")
         before = psutil.Process().num_fds()
         for microseconds in range(0, 3000, 60):
             with anyio.move_on_after(microseconds / 1e6):
-                await within(place, place.files.read, f"{place.directory}/a")
+                await within(place, place.files.read, f"{place.workspace.path}/a")
         with anyio.fail_after(SECONDS):
-            assert await within(place, place.files.read, f"{place.directory}/a") == b"1"
+            assert await within(place, place.files.read, f"{place.workspace.path}/a") == b"1"
         assert psutil.Process().num_fds() <= before + 2
         os.kill(pid, signal.SIGSTOP)
         with anyio.move_on_after(0.2) as scope:
-            await anyio.to_thread.run_sync(place.files.read, f"{place.directory}/a")
+            await anyio.to_thread.run_sync(place.files.read, f"{place.workspace.path}/a")
         assert scope.cancelled_caught
 
 

@@ -175,7 +175,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         """
         if not command.files or command.resumed:
             return None
-        path = await anyio.to_thread.run_sync(changed, command.files, self._place.workspace)
+        path = await anyio.to_thread.run_sync(changed, command.files, self._place.place.workspace)
         if path is None:
             return None
         action = command.action

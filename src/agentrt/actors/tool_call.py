@@ -58,10 +58,10 @@ class ToolPlace:
     """What all calls of a tool have in common."""
 
     def __init__(self, log: Log, parts: ToolParts, tool: str, place: Place) -> None:
-        created, workspace = log.state.created, place.workspace
-        self.place, self.workspace = place, workspace
+        created = log.state.created
+        self.place = place
         self.conversation = process_mark(created.id, parts.store) if created is not None else ""
-        self.recollection = Recollection(log, workspace, parts)
+        self.recollection = Recollection(log, place.workspace, parts)
         self.spills = Spills(place, tool)
         self._leases, self._created = parts.leases, created
 
@@ -97,7 +97,7 @@ class ToolCall:
         """Whether the process that the tool holds had ended when the call was over, as its result tells."""
         self.observation_id = new_id()
         self._marks = command.files
-        self.workspace, self.place = place.workspace, place.place
+        self.place, self.workspace = place.place, place.place.workspace
         self.conversation, self.recollection = place.conversation, place.recollection
         self._log, self._tasks, self._spills, self._place = log, tasks, place.spills, place
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import termios
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeAlias
 
 import anyio
@@ -64,7 +64,7 @@ def ask_person(console: Console) -> Answer:
 
     async def ask(question: Question) -> Reply:
         for line in lines_of(question):
-            console.print(with_margin(line, console.width))
+            console.print(with_margin(line, console))
         while True:
             _forget_typed()
             console.print(Text("  then Enter > ", "bold yellow"), end="")
@@ -102,12 +102,30 @@ def lines_of(question: Question) -> list[Text]:
     return [*lines, _keys(question)]
 
 
+_ALWAYS = ("a", "p")
+"""The keys that are offered only if a rule would help."""
+
+_ANSWERS = (
+    ("y", "once", "run this action once"),
+    ("a", "always here", "run it, and do not ask again in this conversation about {like}"),
+    (
+        "p",
+        "always in this project",
+        "the same in every conversation of this project; 'agentrt rules' lists such rules and removes them",
+    ),
+    ("n", "no, or n WHY", "do not run it; the agent goes on, and sees a reason that you write after n"),
+    ("q", "stop", "do not run it, and stop; 'agentrt resume' goes on later"),
+)
+"""The keys, each with its short words and its explanation."""
+
+
+def _offered(question: Question) -> Iterator[tuple[str, str, str]]:
+    """Yield the answers that a question offers."""
+    return (answer for answer in _ANSWERS if question.always is not None or answer[0] not in _ALWAYS)
+
+
 def _keys(question: Question) -> Text:
-    keys = [("y", "once")]
-    if question.always is not None:
-        keys += [("a", "always here"), ("p", "always in this project")]
-    keys += [("n", "no, or n WHY"), ("q", "stop")]
-    return Text("").join(Text.assemble((f"  {key}", "bold yellow"), f" {does}") for key, does in keys)
+    return Text("").join(Text.assemble((f"  {key}", "bold yellow"), f" {does}") for key, does, _ in _offered(question))
 
 
 def reply_to(said: str, *, may_always: bool) -> Reply | None:
@@ -139,18 +157,10 @@ _KEYS = ("y", "yes", "a", "always", "p", "project", "q", "quit")
 
 def explained(question: Question) -> list[Text]:
     """Return what each answer does, for someone who gave none of them; the last line names the keys."""
-    keys = [("y", "run this action once")]
-    if question.always is not None:
-        like = clean(calls_like(question.always))
-        keys += [
-            ("a", f"run it, and do not ask again in this conversation about {like}"),
-            ("p", "the same in every conversation of this project; 'agentrt rules' lists such rules and removes them"),
-        ]
-    keys += [
-        ("n", "do not run it; the agent goes on, and sees a reason that you write after n"),
-        ("q", "do not run it, and stop; 'agentrt resume' goes on later"),
+    like = clean(calls_like(question.always)) if question.always is not None else ""
+    lines = [
+        Text.assemble((f"  {key}", "bold yellow"), f"  {does.format(like=like)}") for key, _, does in _offered(question)
     ]
-    lines = [Text.assemble((f"  {key}", "bold yellow"), f"  {does}") for key, does in keys]
     return [Text("  That is no answer. Type one of these letters, and Enter:"), *lines, _keys(question)]
 
 

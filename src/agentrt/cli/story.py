@@ -247,12 +247,12 @@ def _diff(event: ObservationEvent) -> str:
     return found.diff if found is not None else ""
 
 
-def with_margin(line: Text, width: int) -> Text:
-    """Return a line that fits a terminal of this width; if it has a margin, so has every line that it is wrapped to."""
-    margin = line.plain[: len(MARGIN)]
-    if margin != MARGIN or line.cell_len <= width or width <= 2 * len(MARGIN):
+def with_margin(line: Text, console: Console) -> Text:
+    """Return a line that fits a terminal; if it has a margin, so has every line that it is wrapped to."""
+    width = console.width
+    if not line.plain.startswith(MARGIN) or line.cell_len <= width or width <= 2 * len(MARGIN):
         return line
-    wrapped = line[len(MARGIN) :].wrap(Console(), width - len(MARGIN))
+    wrapped = line[len(MARGIN) :].wrap(console, width - len(MARGIN))
     return Text("\n").join(Text.assemble((MARGIN, line.style), part) for part in wrapped)
 
 

@@ -141,7 +141,7 @@ class LiveView:
         if lines or (isinstance(item, ModelCalled) and not self._open):
             self.rest()
         for line in lines:
-            self._console.print(with_margin(line, self._console.width))
+            self._console.print(with_margin(line, self._console))
         match item:
             case ModelCallStarted():
                 self._begin("thinking")

@@ -10,8 +10,8 @@ from typing import BinaryIO
 import anyio
 import anyio.abc
 
-from ..placing import Place
-from ..sandboxes.environment import Masked, environment
+from ..placing import Masked, Place
+from ..sandboxes.environment import environment
 from .replies import KEPT, Ended
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, get_args
 
 import msgspec
 
+from ..placing import Masked
 from ..specs.content import sound
 from ..specs.hooks import Hook, HookEvent
 from ..specs.rules import Verdict
@@ -56,9 +57,6 @@ class HookResult(msgspec.Struct, frozen=True, kw_only=True):
     """How it failed, "" if it did not; `verdict` already takes this into account."""
     seconds: float = 0.0
 
-
-Masked: TypeAlias = Callable[[str], str]
-"""Masks the secrets in a text."""
 
 HookFunction: TypeAlias = Callable[[HookInput], Awaitable[HookResult | None]]
 """A hook in Python. None allows; any exception is a failure."""

@@ -13,12 +13,13 @@ import msgspec
 from ..cancelling import guarded
 from ..errors import AgentrtError, ToolError
 from ..pins import changed
-from ..placing import Place
+from ..placing import Masked, Place
 from ..sandboxes.here import THIS_MACHINE
+from ..security.paths import within
 from ..specs.hooks import Hook, HookEvent
 from .commands import run_command
 from .replies import read_reply
-from .results import HookFunction, HookInput, HookResult, Masked, settled
+from .results import HookFunction, HookInput, HookResult, settled
 
 _CHANGED = (
     "a hook was not run: {} in the workspace is not as it was when the hook was configured. Configure the hooks again,"
@@ -118,7 +119,7 @@ async def _execute(place: Place, hook: Hook, given: HookInput, masked: Masked) -
     variables = {f"{prefix}_{name}": value for prefix in _PREFIXES for name, value in named.items()}
     if hook.root:
         variables |= {f"{prefix}_PLUGIN_ROOT": hook.root for prefix in _PREFIXES}
-    if hook.root and not f"{hook.root}/".startswith(f"{given.working_dir}/"):
+    if hook.root and not within(hook.root, given.working_dir) and not place.workspace.on_this_machine:
         place = THIS_MACHINE  # a plugin's programs are in its own directory
     try:
         data = msgspec.json.encode(given)

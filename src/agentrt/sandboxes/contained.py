@@ -42,7 +42,7 @@ class InContainer:
     """A container. It starts with its first process; software installed in it stays for later ones."""
 
     def __init__(self, workspace: DockerWorkspace, setting: Setting) -> None:
-        self.workspace, self.directory = workspace, workspace.path
+        self.workspace = workspace
         self._container = Container(workspace, setting.start_soon)
         self._conversation = setting.conversation
         self.files = ContainedFiles(self._container.executor, asyncio.get_running_loop())
@@ -80,7 +80,7 @@ class InContainer:
         """Start a program. Raises `OSError`, `ValueError` and `ToolError`."""
         executor = await self._container.executor()
         variables = {**(env or {}), **({CONVERSATION: self._conversation} if self._conversation else {})}
-        return await executor.run(command, os.fspath(cwd or self.directory), variables, stdin, stdout, stderr)
+        return await executor.run(command, os.fspath(cwd or self.workspace.path), variables, stdin, stdout, stderr)
 
     def console(self) -> ContainedConsole:
         """Return a terminal for another bash."""

@@ -129,8 +129,8 @@ class Container:
         warden = self._scratch / "warden"
         warden.write_bytes(resources.files(__name__.rpartition(".")[0]).joinpath("warden.bash").read_bytes())
         with anyio.CancelScope(shield=True):  # otherwise nobody gives it back
-            self._kit = found = await anyio.to_thread.run_sync(kits.take)
-        config = _config(self._workspace, self._scratch, found.mounts)
+            self._kit = await anyio.to_thread.run_sync(kits.take)
+        config = _config(self._workspace, self._scratch, self.python.mounts)
         container = await self._create(self._docker, config)
         stream = container.attach(stdin=True, stdout=True, stderr=True)
         await stream.__aenter__()

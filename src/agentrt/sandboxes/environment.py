@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
+
+from ..placing import Masked
 
 QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "HISTFILE": "/dev/null"}
 """Variables of a shell that no person uses: plain output, no pager, no history file."""
@@ -22,9 +23,6 @@ _LOGIN = re.compile(r"://(?:[^/\s:@]*:[^/\s@]+|[^/\s:@]{16,})@")
 
 _NEEDED = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "USER"})
 """Variables that a shell needs. They are kept even if a secret occurs in their value."""
-
-Masked: TypeAlias = Callable[[str], str]
-"""Returns a text without its secrets."""
 
 
 def environment(base: Mapping[str, str], masked: Masked = str) -> dict[str, str]:

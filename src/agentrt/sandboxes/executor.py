@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack
 from io import FileIO
-from secrets import token_hex
 from subprocess import DEVNULL, PIPE
 from typing import Any
 
@@ -23,11 +22,8 @@ from anyio.from_thread import check_cancelled
 from ..errors import ToolError
 from ..placing import Stream
 from .inside import MOST_CONTENT, content, in_memory, receive, send
+from .processes import new_mark
 from .starting import Input, Output
-
-MARK = "AGENTRT_PROCESS"
-"""The variable in the environment of a process, and of all that it starts, that tells it from others."""
-
 
 ANSWER_SECONDS = 30.0
 """Seconds that the executor may take for an answer."""
@@ -160,9 +156,8 @@ class Executor:
                 ends.append(end)
                 streams.append(None if their is None else len(passed))
                 passed += [] if their is None else [their]
-            mark = f"{MARK}={token_hex(8)}-1"
             number, back = await self.ask(
-                "run", passed, command=list(command), cwd=cwd, env=dict(env), streams=streams, mark=mark
+                "run", passed, command=list(command), cwd=cwd, env=dict(env), streams=streams, mark=new_mark()
             )
             for descriptor in back:
                 os.close(descriptor)

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -18,22 +17,19 @@ from ..errors import ToolError
 from ..placing import PIPE, PlaceFacts, Python, Setting, Stream
 from ..scratch import RUNTIME, runtime_directory
 from ..specs import LocalWorkspace
-from .processes import CONVERSATION, end_left
+from .processes import CONVERSATION, end_left, new_mark
 from .starting import Started, opened
 
 if TYPE_CHECKING:
     from .local import LocalConsole
     from .reached import ReachedFiles
 
-_MARK = "AGENTRT_PROCESS"
-"""The variable in the environment of a process, and of all that it starts, that tells it from others."""
-
 
 class Here:
     """This machine. Its shells get no variable of this process in which `masked` finds a secret."""
 
     def __init__(self, workspace: LocalWorkspace, setting: Setting) -> None:
-        self.workspace, self.directory = workspace, workspace.path
+        self.workspace = workspace
         self._masked, self._conversation = setting.masked, setting.conversation
         self._files: ReachedFiles | None = None
 
@@ -65,9 +61,9 @@ class Here:
         Raises `ToolError`.
         """
         try:
-            return await anyio.to_thread.run_sync(_make, self.directory)
+            return await anyio.to_thread.run_sync(_make, self.workspace.path)
         except OSError as error:
-            raise ToolError(f"the workspace {self.directory} is not there: {error.strerror or error}") from error
+            raise ToolError(f"the workspace {self.workspace.path} is not there: {error.strerror or error}") from error
 
     async def run(
         self,
@@ -83,8 +79,7 @@ class Here:
         variables = {**(os.environ if env is None else env), RUNTIME: runtime_directory.name}
         if self._conversation:
             variables[CONVERSATION] = self._conversation
-        mark = f"{_MARK}={token_hex(8)}-1"
-        return await opened(command, cwd=cwd, env=variables, stdin=stdin, stdout=stdout, stderr=stderr, mark=mark)
+        return await opened(command, cwd=cwd, env=variables, stdin=stdin, stdout=stdout, stderr=stderr, mark=new_mark())
 
     def console(self) -> LocalConsole:
         """Return a terminal for another bash."""

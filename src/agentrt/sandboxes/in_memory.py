@@ -7,7 +7,7 @@ import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from posixpath import dirname, normpath
-from typing import Any, ClassVar
+from typing import Any
 
 import anyio
 import msgspec
@@ -24,7 +24,6 @@ class MemoryWorkspace(Workspace, msgspec.Struct, frozen=True, tag="memory"):
     """A directory that is only in memory."""
 
     path: str = "/workspace"
-    own_network: ClassVar[bool] = True
 
 
 class Act(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import ConfigurationError
 from ..placing import PLACE_TYPES, Place, PlaceType, Setting
 from ..specs import DockerWorkspace, LocalWorkspace, Workspace
-from ..specs.workspace import PLACES
+from ..specs.workspace import PLACES, MissingWorkspace, tag_of
 
 
 def _here(workspace: LocalWorkspace, setting: Setting) -> Place:
@@ -32,8 +32,7 @@ DOCKER = PlaceType(DockerWorkspace, _in_container, _engine_answers)
 
 def place_type(workspace: Workspace) -> PlaceType:
     """Return the kind of a workspace. Raises `ConfigurationError` if it is not installed."""
-    tag = str(workspace.__struct_config__.tag)  # type: ignore[attr-defined]
-    tag = getattr(workspace, "kind", tag) if tag == "missing" else tag
+    tag = workspace.kind if isinstance(workspace, MissingWorkspace) else tag_of(type(workspace))
     if (found := PLACE_TYPES.get(tag)) is None:
         raise ConfigurationError(
             f"no kind of workspace {tag!r} is installed here: install the package that offers it ({PLACES})"

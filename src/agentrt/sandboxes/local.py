@@ -21,9 +21,10 @@ import anyio.to_thread
 import psutil
 
 from ..errors import ToolError
+from ..placing import Masked
 from ..scratch import RUNTIME, runtime_directory
 from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
-from .environment import Masked, environment, secret_variables
+from .environment import environment, secret_variables
 from .installed import installed, is_installed
 from .lending import Loan, MemoryLoan
 from .processes import CONVERSATION, children, descendants, end, ignores, is_alone, started_by

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple, Protocol
 
 import anyio
@@ -215,6 +216,13 @@ def ignores(pid: int, number: int) -> bool:
         return False
     ignored = next((line.split()[1] for line in status.splitlines() if line.startswith("SigIgn:")), "0")
     return bool(int(ignored, 16) >> (number - 1) & 1)
+
+
+def new_mark() -> str:
+    """Return a variable with its value, for the environment of a process and of all that it starts, that tells them
+    from others.
+    """
+    return f"AGENTRT_PROCESS={token_hex(8)}-1"
 
 
 def process_mark(created: str, store: str) -> str:

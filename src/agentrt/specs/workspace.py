@@ -117,6 +117,11 @@ class MissingWorkspace(Workspace, msgspec.Struct, frozen=True, tag="missing"):
     given: msgspec.Raw
 
 
+def tag_of(kind: type[Workspace]) -> str:
+    """Return the name of a kind in the log."""
+    return str(kind.__struct_config__.tag)  # type: ignore[attr-defined]
+
+
 BUILT_IN = (LocalWorkspace, DockerWorkspace, MissingWorkspace)
 
 KINDS: dict[str, type[Workspace]] = {"local": LocalWorkspace, "docker": DockerWorkspace}
