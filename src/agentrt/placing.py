@@ -77,11 +77,10 @@ class PlaceFiles(Files, Protocol):
 
 @dataclass(frozen=True)
 class Python:
-    """How a Python with this package is run in a place: its first words, its environment, and where the package is."""
+    """A Python of a place: its path, or its name there, and the directory of this package if it has that."""
 
-    command: tuple[str, ...]
-    environment: Mapping[str, str]
-    package: str
+    path: str
+    package: str = ""
 
 
 @dataclass(frozen=True)
@@ -168,10 +167,11 @@ class Place(Protocol):
         """Return how this program's own Python is run there. Raises `ToolError`."""
         ...
 
-    async def shared(self) -> str:
-        """Return a new directory that the place sees under the same path, for sockets on which this process listens.
+    def shared(self) -> AbstractAsyncContextManager[str]:
+        """Provide a directory that the place sees under the same path, for sockets on which this process listens.
 
-        Elsewhere than on this machine only this process can write there. Raises `ToolError` if there can be none.
+        Elsewhere than on this machine only this process can write there. Any task may leave it. Raises `ToolError` if
+        there can be none.
         """
         ...
 
@@ -202,7 +202,14 @@ class Place(Protocol):
     def forward(self, port: int) -> AbstractAsyncContextManager[int]:
         """Provide the port on the loopback of this machine that leads to a port on the loopback there.
 
-        Connecting raises nothing if nobody listens there: such a connection ends at once.
+        Connecting raises nothing if nobody listens there: such a connection ends at once. Any task may leave it.
+        """
+        ...
+
+    def forward_sockets(self, directory: str, names: Sequence[str]) -> AbstractAsyncContextManager[str]:
+        """Provide a private directory of this machine whose sockets lead to those of the same names in one there.
+
+        As with `forward`, connecting raises nothing if nobody listens there, and any task may leave it.
         """
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,9 +23,9 @@ import pytest
 from aiodocker import Docker
 from msgspec.structs import replace
 
-from agentrt import LLM, Agent, Conversation, DockerWorkspace, RemoteWorkspace, Runtime, ToolError
+from agentrt import LLM, Agent, Conversation, DockerWorkspace, RemoteWorkspace, Runtime, Tool, ToolError
 from agentrt.errors import ConfigurationError
-from agentrt.events import AgentErrorEvent, InterruptEvent
+from agentrt.events import AgentErrorEvent, InterruptEvent, ObservationEvent
 from agentrt.secrets import SecretRegistry
 from agentrt.server import ServerSettings, create_app
 from agentrt.server.running import serving
@@ -42,6 +43,8 @@ from .engines import IMAGE
 from .waiting import eventually
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
+
+DOCUMENTS = Path(__file__).parent.parent / "documents" / "files"
 SECONDS = 0.2
 """How soon a person's interrupt has ended a command that heeds it."""
 
@@ -232,6 +235,36 @@ async def test_a_persons_interrupt_stops_the_container_work_of_a_conversation(
     cut = [event for event in events if isinstance(event, AgentErrorEvent)]
     assert [("[interrupted with SIGINT" in repr(event)) for event in cut] == [True] * 5
     assert IMAGE in repr(events[0]), "the log says where commands ran"
+
+
+CELL = """
+import multiprocessing, os, sys
+system = await tools.terminal(command="test -e /tests || echo inside")
+parse_docx("report.docx")
+print(system, os.path.exists("/tests"), os.path.exists(OUTSIDE), os.getcwd())
+with multiprocessing.get_context("spawn").Pool(1) as pool:
+    print(pool.map(abs, [-41]))
+"""
+
+
+async def test_code_in_a_container_calls_the_agents_tools(workspace: DockerWorkspace, tmp_path: Path) -> None:
+    shutil.copy(DOCUMENTS / "report.docx", workspace.path)
+    outside = tmp_path / "outside"
+    outside.write_text("canary")
+    turns = [call("ipython", code=f"OUTSIDE = {str(outside)!r}\n{CELL}"), finish("Done.")]
+    agent = Agent(llm=LLM(model="scripted"), tools=(Tool("ipython"), Tool("terminal")))
+    script = ScriptedLLM(turns)
+    async with Conversation(agent, workspace, id="k", store=tmp_path / "store", client=script) as conversation:
+        await conversation.send_message("go")
+        state = await conversation.run()
+        assert state.status == "finished", state.error
+    await gone(workspace)
+    events = read_conversation(tmp_path / "store" / "conversations" / "k")
+    (said,) = [plain(e.content) for e in events if isinstance(e, ObservationEvent) and e.tool_name == "ipython"]
+    assert "inside" in said
+    assert f"False False {workspace.path}" in said
+    assert "[41]" in said
+    assert "report.docx: Word document" in said
 
 
 async def test_killing_the_process_ends_its_container(workspace: DockerWorkspace, tmp_path: Path) -> None:

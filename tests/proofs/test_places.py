@@ -133,11 +133,9 @@ while time.monotonic() < until:
 
 
 async def test_a_program_in_the_container_is_not_taken_for_the_executor(workspace: DockerWorkspace) -> None:
-    async with opened(workspace) as place:
-        python, scratch = await place.python(), os.path.dirname(await place.shared())
-        attack = await place.run(
-            [*python.command, "-c", TAKES_OVER, scratch], env=dict(python.environment), stdin=DEVNULL, stdout=DEVNULL
-        )
+    async with opened(workspace) as place, place.shared() as shared:
+        python, scratch = await place.python(), os.path.dirname(shared)
+        attack = await place.run([python.path, "-c", TAKES_OVER, scratch], env={}, stdin=DEVNULL, stdout=DEVNULL)
         with anyio.fail_after(SECONDS):
             await attack.wait()  # it ends with the executor that it kills
             for number in range(5):

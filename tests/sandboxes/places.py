@@ -224,9 +224,7 @@ async def many_calls_go_on_side_by_side(place: Place) -> None:
 async def its_own_python_has_this_package(place: Place) -> None:
     python = await place.python()
     program = "import agentrt.specs, msgspec, sys; print(agentrt.specs.LocalWorkspace('/x'), sys.version_info[:2])"
-    process = await place.run(
-        [*python.command, "-s", "-P", "-c", program], cwd="/", env={"PATH": os.defpath, **python.environment}
-    )
+    process = await place.run([python.path, "-I", "-c", program], cwd="/", env={"PATH": os.defpath})
     assert (await output(process)).startswith(b"LocalWorkspace(path='/x')")
     assert await process.wait() == 0
     process.close_pipes()
@@ -239,9 +237,7 @@ async def a_port_there_is_reached_from_here(place: Place) -> None:
         "while True:\n"
         "    near, _ = one.accept(); data = near.recv(100); near.sendall(data[::-1] * 30_000); near.close()"
     )
-    process = await place.run(
-        [*python.command, "-s", "-P", "-c", program], cwd="/", env={"PATH": os.defpath, **python.environment}
-    )
+    process = await place.run([python.path, "-I", "-c", program], cwd="/", env={"PATH": os.defpath})
     assert process.stdout is not None
     port = int(await process.stdout.receive())
     async with place.forward(port) as near:

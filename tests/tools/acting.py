@@ -101,6 +101,23 @@ async def a_kernel(context: FakeContext) -> None:
     code = "open('from_cell', 'w').write(str(6 * int(open('number').read())))\nimport os; print(os.getcwd())"
     assert context.workspace.path in await text(context, "ipython", code=code)
     assert "42" in await text(context, "terminal", command="cat from_cell")
+    kind = BUILT_IN["ipython"]
+    executor = kind.executor({})
+    try:
+
+        async def cell(code: str, timeout: float | None = None) -> str:
+            return plain((await executor(kind.action(code=code, timeout=timeout), context)).content)
+
+        await cell("kept = 41")
+        assert "interrupted" in await cell("while True: pass", 1.0)
+        assert "42" in await cell("kept + 1")
+        assert "PYTHONHOME" not in await cell("!env")
+        assert "nobody is there" in await cell("input('Your name? ')")
+        assert "x" * 20_000 in await cell("print('x' * 20_000)")
+        assert "SIGKILL" in await cell("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+        assert "new kernel" in await cell("1")
+    finally:
+        await executor.aclose()
 
 
 async def a_hook(context: FakeContext) -> None:
@@ -113,9 +130,8 @@ async def a_hook(context: FakeContext) -> None:
 async def an_mcp_server(context: FakeContext) -> None:
     python = await context.place.python()
     server = MCPServer(
-        command=python.command[0],
-        args=(*python.command[1:], "-c", SERVER, str(Path(__file__))),
-        env=dict(python.environment),
+        command=python.path,
+        args=("-c", SERVER, str(Path(__file__))),
         cwd=context.workspace.path,
     )
     async with connected("where", server, context.place) as connection:
@@ -132,6 +148,7 @@ ACTS: tuple[Act, ...] = (
     apply_patch,
     searches,
     documents,
+    a_kernel,
     a_hook,
     an_mcp_server,
 )

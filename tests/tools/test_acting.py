@@ -7,13 +7,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from .acting import ACTS, Act, a_kernel
+from .acting import ACTS, Act
 from .context import FakeContext
 
 pytestmark = pytest.mark.real
 
 
-@pytest.mark.parametrize("act", [*ACTS, a_kernel], ids=lambda act: act.__name__)
+@pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
 async def test_here(act: Act, tmp_path: Path) -> None:
     async with anyio.create_task_group() as tasks:
         context = FakeContext(tmp_path)

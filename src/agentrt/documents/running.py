@@ -60,15 +60,12 @@ async def read_document(
     wanted = replace(wanted, pages=sound(wanted.pages), query=sound(wanted.query))
     paths = tuple(path for path in sys.path if Path(path).name in ("site-packages", "dist-packages"))
     python = await place.python()
-    alone = ("-s", "-P") if python.environment else ("-I",)
-    job = Job(name, wanted, media_type, memory, seconds, () if python.environment else paths)
+    job = Job(name, wanted, media_type, memory, seconds, paths if place.workspace.on_this_machine else ())
     worker = [f"{python.package}/documents/{_WORKER.name}", msgspec.json.encode(job).decode()]
-    command = [*python.command, *alone, "-X", "utf8", *worker]
+    command = [python.path, "-I", "-X", "utf8", *worker]
     try:
         async with _turn():  # waiting for a turn does not count for `seconds`
-            said = await printed(
-                place, command, cwd="/", environment=python.environment, seconds=seconds, most=MOST_ANSWERED, given=data
-            )
+            said = await printed(place, command, cwd="/", seconds=seconds, most=MOST_ANSWERED, given=data)
     except TimeoutError as error:
         raise ToolError(f"{name} takes longer than {seconds} s to read: ask for fewer pages") from error
     except OSError as error:

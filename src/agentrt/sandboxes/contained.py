@@ -10,24 +10,26 @@ import socket
 import stat
 import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
-from anyio.abc import SocketAttribute, SocketStream
 
 from ..errors import ToolError
 from ..placing import PIPE, PlaceFacts, Python, Setting, Stream
+from ..scratch import runtime_directory
 from ..specs import DockerWorkspace
 from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
 from .container import Container
 from .environment import QUIET
 from .executor import ODD, ContainedFiles, Running
-from .kit import TARGET
+from .kit import PACKAGE, PYTHON
 from .lending import Loan, PipeLoan
 from .processes import CONVERSATION
+from .relays import relayed
 
 if TYPE_CHECKING:
     from aiodocker.execs import Exec
@@ -55,13 +57,18 @@ class InContainer:
     async def python(self) -> Python:
         """Return this program's own Python, which the container has mounted. Raises `ToolError`."""
         await self._container.start()
-        found = self._container.python
-        return Python(found.command, found.environment, f"{TARGET}/own/agentrt")
+        return Python(PYTHON, PACKAGE)
 
-    async def shared(self) -> str:
-        """Return a new directory that the container can read, and not write. Raises `ToolError`."""
+    @asynccontextmanager
+    async def shared(self) -> AsyncIterator[str]:
+        """Provide a directory that the container can read, and not write. Raises `ToolError`."""
         await self._container.start()
-        return await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(dir=self._container.scratch))
+        made = await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(dir=self._container.scratch))
+        try:
+            yield made
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(shutil.rmtree, made, True)
 
     async def prepare(self) -> bool:
         """Return False: its workspace is mounted, and the first process starts the container."""
@@ -89,22 +96,31 @@ class InContainer:
     @asynccontextmanager
     async def forward(self, port: int) -> AsyncIterator[int]:
         """Provide a port of this machine that leads to one in the container, which needs no network."""
-        executor = await self._container.executor()
+        listening = socket.create_server(("127.0.0.1", 0))
+        async with relayed(listening, partial(self._connected, {"port": port})):
+            yield int(listening.getsockname()[1])
 
-        async def led(near: SocketStream) -> None:
-            async with near:
-                with contextlib.suppress(OSError, ToolError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    _, passed = await executor.ask("connect", port=port)
-                    async with await SocketStream.from_socket(_socket(passed)) as far:
-                        await _relayed(near, far)
+    @asynccontextmanager
+    async def forward_sockets(self, directory: str, names: Sequence[str]) -> AsyncIterator[str]:
+        """Provide a private directory whose sockets lead to those in a directory of the container."""
+        near = await anyio.to_thread.run_sync(runtime_directory.directory, "sockets-")
+        try:
+            async with AsyncExitStack() as relays:
+                for name in names:
+                    listening = socket.socket(socket.AF_UNIX)
+                    listening.bind(f"{near}/{name}")
+                    await relays.enter_async_context(
+                        relayed(listening, partial(self._connected, {"path": f"{directory}/{name}"}))
+                    )
+                yield near
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(runtime_directory.remove, near)
 
-        async with (
-            await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
-            anyio.create_task_group() as tasks,
-        ):
-            tasks.start_soon(listener.serve, led)
-            yield int(listener.extra(SocketAttribute.local_port))
-            tasks.cancel_scope.cancel()
+    async def _connected(self, address: dict[str, Any]) -> socket.socket:
+        """Return a connection to a port or a socket in the container. Raises `OSError` and `ToolError`."""
+        _, passed = await (await self._container.executor()).ask("connect", (), **address)
+        return _socket(passed)
 
     async def facts(self) -> PlaceFacts:
         """Return the facts of the container."""
@@ -133,25 +149,16 @@ class InContainer:
 
 
 def _socket(passed: Sequence[int]) -> socket.socket:
-    """Return the only descriptor as a socket. Raises `OSError` if it is none."""
-    if len(passed) != 1 or not stat.S_ISSOCK(os.fstat(passed[0]).st_mode):
-        for descriptor in passed:
-            os.close(descriptor)
+    """Return the only descriptor as a socket. Raises `OSError` if it is not one for a stream of bytes."""
+    if len(passed) == 1 and stat.S_ISSOCK(os.fstat(passed[0]).st_mode):
+        found = socket.socket(fileno=passed[0])
+        if found.type == socket.SOCK_STREAM:
+            return found
+        found.close()
         raise OSError(ODD)
-    return socket.socket(fileno=passed[0])
-
-
-async def _relayed(one: SocketStream, other: SocketStream) -> None:
-    """Pass what comes from either connection on to the other, until both have ended."""
-
-    async def pass_on(source: SocketStream, target: SocketStream) -> None:
-        async for data in source:
-            await target.send(data)
-        await target.send_eof()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(pass_on, one, other)
-        tasks.start_soon(pass_on, other, one)
+    for descriptor in passed:
+        os.close(descriptor)
+    raise OSError(ODD)
 
 
 class ContainedConsole:

@@ -21,7 +21,7 @@ from ..errors import ConfigurationError, ToolError
 from ..placing import StartSoon
 from ..scratch import runtime_directory
 from ..specs import DockerWorkspace
-from .kit import Kit, kits
+from .kit import PYTHON, kits
 from .set_ids import clear_set_ids
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Container:
         self._scratch: Path | None = None
         self._one_at_a_time, self._begins, self._checks = anyio.Lock(), anyio.Lock(), anyio.Lock()
         self._executor: Executor | None = None
-        self._kit: Kit | None = None
+        self._mounts: Mapping[str, str] | None = None
         self._orders = 0
         self._rest = b""
 
@@ -129,8 +129,8 @@ class Container:
         warden = self._scratch / "warden"
         warden.write_bytes(resources.files(__name__.rpartition(".")[0]).joinpath("warden.bash").read_bytes())
         with anyio.CancelScope(shield=True):  # otherwise nobody gives it back
-            self._kit = await anyio.to_thread.run_sync(kits.take)
-        config = _config(self._workspace, self._scratch, self.python.mounts)
+            self._mounts = await anyio.to_thread.run_sync(kits.take)
+        config = _config(self._workspace, self._scratch, self._mounts or {})
         container = await self._create(self._docker, config)
         stream = container.attach(stdin=True, stdout=True, stderr=True)
         await stream.__aenter__()
@@ -214,9 +214,8 @@ class Container:
                 listener.bind(path)
                 listener.listen(8)
                 listener.setblocking(False)
-                python = self.python
-                words = [*python.command, "-s", "-P", "-m", f"{__package__}.inside", path, self._workspace.path]
-                begun = await self._container.exec(words, environment=python.environment, workdir="/")
+                words = [PYTHON, "-I", "-m", f"{__package__}.inside", path, self._workspace.path]
+                begun = await self._container.exec(words, workdir="/")
                 await begun.start(detach=True)
                 with anyio.move_on_after(ORDER_SECONDS):
                     return Executor(await _accepted(listener, begun))
@@ -245,12 +244,6 @@ class Container:
         except Exception as error:
             raise (_told(error, self._workspace.image) or error) from error
 
-    @property
-    def python(self) -> Kit:
-        """This Python, as the container has it; once it has been started."""
-        assert self._kit is not None
-        return self._kit
-
     async def clear_set_ids(self) -> None:
         """Clear the set-user-ID bits of the workspace's files: here they would hold for this machine's users."""
         with contextlib.suppress(OSError):  # the workspace is gone
@@ -270,7 +263,7 @@ class Container:
         container, self._container = self._container, None
         scratch, self._scratch = self._scratch, None
         executor, self._executor = self._executor, None
-        taken, self._kit = self._kit, None
+        taken, self._mounts = self._mounts, None
         if executor is not None:
             executor.close()
         try:

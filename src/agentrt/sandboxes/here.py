@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
@@ -49,11 +50,17 @@ class Here:
 
     async def python(self) -> Python:
         """Return the Python of this process."""
-        return Python((sys.executable,), {}, str(Path(__file__).parent.parent))
+        return Python(sys.executable, str(Path(__file__).parent.parent))
 
-    async def shared(self) -> str:
-        """Return a new directory for temporary files."""
-        return await anyio.to_thread.run_sync(runtime_directory.directory, "shared-")
+    @asynccontextmanager
+    async def shared(self) -> AsyncIterator[str]:
+        """Provide a directory for temporary files."""
+        made = await anyio.to_thread.run_sync(runtime_directory.directory, "shared-")
+        try:
+            yield made
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(runtime_directory.remove, made)
 
     async def prepare(self) -> bool:
         """Make the workspace's directory if it is gone, and return whether it was: no process could start without it.
@@ -91,6 +98,11 @@ class Here:
     async def forward(self, port: int) -> AsyncIterator[int]:
         """Provide the same port."""
         yield port
+
+    @asynccontextmanager
+    async def forward_sockets(self, directory: str, names: Sequence[str]) -> AsyncIterator[str]:
+        """Provide the same directory."""
+        yield directory
 
     async def facts(self) -> PlaceFacts:
         """Return the facts of this machine."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from posixpath import dirname, normpath
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio
 import msgspec
@@ -201,7 +200,7 @@ class InMemory:
         """Raise `ToolError`: only its programs run in memory."""
         raise ToolError("there is no Python here")
 
-    async def shared(self) -> str:
+    def shared(self) -> NoReturn:
         """Raise `ToolError`: nothing in memory is seen by this process."""
         raise ToolError("there are no shared directories here")
 
@@ -242,11 +241,13 @@ class InMemory:
         """Raise `ToolError`: there is no terminal in memory."""
         raise ToolError("there is no terminal here")
 
-    @asynccontextmanager
-    async def forward(self, port: int) -> AsyncIterator[int]:
+    def forward(self, port: int) -> NoReturn:
         """Raise `ToolError`: nothing listens in memory."""
         raise ToolError("nothing listens here")
-        yield port
+
+    def forward_sockets(self, directory: str, names: Sequence[str]) -> NoReturn:
+        """Raise `ToolError`: nothing listens in memory."""
+        raise ToolError("nothing listens here")
 
     async def facts(self) -> PlaceFacts:
         """Return facts that are the same on every machine."""

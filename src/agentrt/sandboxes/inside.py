@@ -35,6 +35,9 @@ MOST_CONTENT = 512 << 20
 THREADS = 16
 """Maximum number of requests that are carried out at once."""
 
+CONNECT_SECONDS = 10.0
+"""Seconds that a connection to a port or a socket may take."""
+
 KILL_AFTER = 1.0
 """Seconds between TERM and KILL."""
 
@@ -113,7 +116,7 @@ class Executor:
         from .reached import ReachedFiles
 
         self._connection, self._files = connection, ReachedFiles(LocalWorkspace(workspace))
-        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        self._environment = dict(os.environ)
         self._sending = threading.Lock()
         self._running: dict[int, _Child] = {}
 
@@ -199,7 +202,12 @@ class Executor:
         self._send({"id": 0, "ended": child.process.pid, "code": code})
 
     def _connect(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
-        return None, [socket.create_connection(("127.0.0.1", message["port"]), 10.0).detach()]
+        if "port" in message:
+            return None, [socket.create_connection(("127.0.0.1", message["port"]), CONNECT_SECONDS).detach()]
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(CONNECT_SECONDS)
+            connection.connect(message["path"])
+            return None, [connection.detach()]
 
     def _facts(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
         from .here import facts

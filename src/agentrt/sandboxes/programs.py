@@ -40,7 +40,7 @@ async def printed(
     command: Sequence[str],
     *,
     cwd: str,
-    environment: Mapping[str, str],
+    environment: Mapping[str, str] | None = None,
     seconds: float,
     most: int,
     given: bytes = b"",
@@ -54,10 +54,10 @@ async def printed(
     with the process id. Cancelling kills its process group.
     """
     name, *arguments = command
-    variables = dict(environment)
+    variables = dict(environment or {})
     if place.workspace.on_this_machine:
         command = [name if os.sep in name else installed(name), *arguments]
-        variables = {**PLAIN, "PATH": search_path(), **environment}
+        variables = {**PLAIN, "PATH": search_path(), **variables}
     with _readable(given) as stdin:
         process = await place.run(command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE)
     output, errors, cut, stuck, watching = bytearray(), bytearray(), False, False, anyio.CancelScope()

@@ -332,7 +332,7 @@ async def test_where_it_cannot_run_says_why(tmp_path: Path) -> None:
         assert "the kernel does not start" in await run("1")
     executor = ipython.executor({})
     nowhere = InMemory(MemoryWorkspace(), Setting(lambda function: None))
-    with pytest.raises(ToolError, match="not in a container"):
+    with pytest.raises(ToolError, match="there is no Python here"):
         await executor(IPythonAction("1"), FakeContext(tmp_path, place=nowhere))
 
 

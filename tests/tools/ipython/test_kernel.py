@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ async def test_input_is_asked_though_its_channel_is_connected_late(tmp_path: Pat
         return "Ada"
 
     with anyio.fail_after(SECONDS):
-        kernel = await Kernel.started(THIS_MACHINE, sys.executable, str(tmp_path), str, Late)
+        kernel = await Kernel.started(THIS_MACHINE, await THIS_MACHINE.python(), str(tmp_path), str, Late)
         try:
             assert await kernel.run("name = input('Your name? ')\nassert name == 'Ada'", ignored, asked)
         finally:

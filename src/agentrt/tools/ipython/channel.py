@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from pathlib import Path
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import anyio
 import msgspec
 
 from ...errors import ToolError
+from ...placing import Place
 
 LONGEST = 16 << 20
 """Maximum bytes of a request."""
@@ -44,17 +44,20 @@ Given = Callable[[Asking], Awaitable[Answer]]
 
 
 class Channel:
-    """Listens in a directory for as long as a kernel lives. Each cell has its own handler of requests."""
+    """Listens for as long as a kernel lives. Each cell has its own handler of requests."""
 
-    def __init__(self, directory: Path) -> None:
-        self.path = str(directory / "agent")
+    def __init__(self) -> None:
+        self.path = ""
+        """Where it listens, as the kernel sees it too."""
+        self._held = AsyncExitStack()
         self.given: Given | None = None
         """The handler of the running cell, None between cells."""
         self._server: asyncio.AbstractServer | None = None
         self._open = set[asyncio.Task[None]]()
 
-    async def open(self) -> None:
-        """Begin to listen."""
+    async def open(self, place: Place) -> None:
+        """Begin to listen. Raises `ToolError` in a place that shares no directory with this machine."""
+        self.path = f"{await self._held.enter_async_context(place.shared())}/agent"
         self._server = await asyncio.start_unix_server(self._connected, self.path, limit=LONGEST, backlog=MOST_OPEN)
 
     async def close(self) -> None:
@@ -62,6 +65,7 @@ class Channel:
         if self._server is not None:
             self._server.close()
         await self.drop()
+        await self._held.aclose()
 
     async def drop(self) -> None:
         """Drop all open requests, because the cell has ended."""

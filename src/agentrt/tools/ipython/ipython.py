@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ from msgspec import Meta
 
 from ...errors import ToolError
 from ...executing import Made, Observation, ToolContext
+from ...placing import Python
 from ...specs import Content, OnCrash, Same, TextContent, ToolAnnotations, Workspace
 from ...specs.content import plain, text
 from ...specs.effects import Effects
@@ -64,7 +63,7 @@ class IPython:
 
     def __init__(self, params: Params) -> None:
         python = params.get("python")
-        self._python = str(python) if python else sys.executable
+        self._python = str(python) if python else None
         self._kernel: Kernel | None = None
         self._channel: Channel | None = None
         self._ended = False
@@ -119,17 +118,19 @@ class IPython:
         if self._kernel is not None and self._kernel.alive:
             return self._kernel, False
         await self.aclose()
-        if not context.workspace.on_this_machine:
-            raise ToolError("ipython works on this machine, not in a container: run python with the terminal")
-        await context.place.prepare()
-        workspace = context.workspace.path
-        python = str(Path(workspace, self._python)) if "/" in self._python else self._python
-        kernel = await Kernel.started(context.place, python, workspace, context.masked)
+        place, workspace = context.place, context.workspace.path
+        await place.prepare()
+        if self._python is None:
+            python = await place.python()
+        else:
+            python = Python(str(Path(workspace, self._python)) if "/" in self._python else self._python)
+        kernel = await Kernel.started(place, python, workspace, context.masked)
         try:
-            self._channel = channel = Channel(kernel.directory)
-            await channel.open()
-            search = os.environ.get("PYTHONPATH", "")
-            await _load(kernel, channel.path, workspace, search if context.masked(search) == search else "")
+            self._channel = channel = Channel()
+            await channel.open(place)
+            search = place.variables.get("PYTHONPATH", "")
+            search = search if context.masked(search) == search else ""
+            await _load(kernel, channel.path, workspace, search)
         except BaseException:
             self._kernel = kernel
             await self.aclose()
@@ -234,6 +235,9 @@ def _agent_loads():
         visited[:] = [type(visited[0])({workspace!r})]
     if "multiprocessing.process" in sys.modules:  # else its processes begin in the directory where the kernel did
         sys.modules["multiprocessing.process"].ORIGINAL_DIR = {workspace!r}
+    for name in ("PYTHONHOME", "PYTHONPATH"):
+        if not os.environ.get(name):  # emptied for the kernel alone
+            os.environ.pop(name, None)
     if {search!r}:
         os.environ["PYTHONPATH"] = {search!r}
     paths = [os.path.abspath(path) for path in {search!r}.split(os.pathsep) if path]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
-from functools import partial
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
 import anyio.to_thread
+import msgspec
 
 from ...errors import ToolError
 from ...loading import load_extra
-from ...placing import DEVNULL, PIPE, Place, Process
+from ...placing import DEVNULL, PIPE, Place, Process, Python
 from ...sandboxes.environment import environment
 from ...scratch import runtime_directory
 
@@ -53,8 +53,8 @@ class KernelDied(ToolError):
 class Kernel:
     """A running kernel."""
 
-    def __init__(self, client: AsyncKernelClient, process: Process, directory: Path) -> None:
-        self._client, self._process, self.directory = client, process, directory
+    def __init__(self, client: AsyncKernelClient, process: Process, held: AsyncExitStack) -> None:
+        self._client, self._process, self._held = client, process, held
         self.count = 0
         """Number of cells that were run, as the kernel counts them."""
 
@@ -62,48 +62,48 @@ class Kernel:
     async def started(
         cls,
         place: Place,
-        python: str,
+        python: Python,
         workspace: str,
         masked: Callable[[str], str],
         client_of: Callable[[], AsyncKernelClient] | None = None,
     ) -> Kernel:
-        """Start a kernel and wait until it is ready. Raises `ToolError` that says what is missing.
+        """Start a kernel in a place and wait until it is ready. Raises `ToolError` that says what is missing.
 
         It starts in its own directory, where it imports nothing that a workspace has. Its first code, which is ours,
         takes it to the workspace. `client_of` makes the client that speaks with it; None: that of jupyter_client.
         """
         library = await load_extra("jupyter_client.asynchronous.client", "jupyter")
-        connect = await load_extra("jupyter_client.connect", "jupyter")
-        directory = Path(await place.shared())
-        try:
-            file = str(directory / "connection.json")
-            address = str(directory / "kernel")
-            await anyio.to_thread.run_sync(partial(connect.write_connection_file, file, transport="ipc", ip=address))
-            env = {
-                **environment(await anyio.to_thread.run_sync(outside, workspace), masked),
-                "MPLBACKEND": _BACKEND,
-                _PARENT: str(os.getpid()),
-            }
+        async with AsyncExitStack() as opening:
+            directory = await opening.enter_async_context(_directory(place))
+            near = await opening.enter_async_context(place.forward_sockets(directory, _SOCKETS))
+            key = secrets.token_hex(32)
+            file = f"{directory}/connection.json"
+            connection = msgspec.json.encode(_connection(directory, key))
+            await anyio.to_thread.run_sync(place.files.write, file, connection)
+            base = await anyio.to_thread.run_sync(outside, place.variables, workspace)
+            given = environment(base, masked)
+            if place.workspace.on_this_machine:
+                given[_PARENT] = str(os.getpid())
+            elif python.package:  # the place's own variables are for another Python
+                given |= {"PYTHONPATH": "", "PYTHONHOME": ""}
             process = await place.run(
-                [python, "-m", "ipykernel_launcher", "-f", file, "--HistoryManager.enabled=False"],
-                cwd=str(directory),
+                [python.path, "-m", "ipykernel_launcher", "-f", file, "--HistoryManager.enabled=False"],
+                cwd=directory,
                 env={
-                    **env,
-                    "IPYTHONDIR": str(directory / "ipython"),
+                    **given,
+                    "MPLBACKEND": _BACKEND,
+                    "IPYTHONDIR": f"{directory}/ipython",
                     "JUPYTER_PLATFORM_DIRS": "1",
-                    "PWD": str(directory),
+                    "PWD": directory,
                 },
                 stdin=DEVNULL,
                 stdout=DEVNULL,
                 stderr=PIPE,
             )
-        except BaseException:
-            await _removed(directory)
-            raise
-        client: AsyncKernelClient = (client_of or library.AsyncKernelClient)()
-        client.load_connection_file(file)
-        client.start_channels(hb=False)
-        kernel = cls(client, process, directory)
+            client: AsyncKernelClient = (client_of or library.AsyncKernelClient)()
+            client.load_connection_info(_connection(near, key))
+            client.start_channels(hb=False)
+            kernel = cls(client, process, opening.pop_all())
         try:
             await kernel._ready()
         except BaseException:
@@ -237,15 +237,47 @@ class Kernel:
         await self._process.end()
         self._process.close_pipes()
         self._client.context.destroy(linger=0)
-        await _removed(self.directory)
+        await self._held.aclose()
 
 
-def outside(workspace: str) -> dict[str, str]:
-    """Return the environment without what has Python import from the workspace, or run it, as it starts.
+_PORTS = ("shell", "iopub", "stdin", "control", "hb")
+_SOCKETS = tuple(f"kernel-{number}" for number, _ in enumerate(_PORTS, 1))
+"""The names of a kernel's sockets, as jupyter_client forms them."""
+
+
+def _connection(directory: str, key: str) -> Any:
+    """Return what the two ends of a connection know: the kernel's sockets are in a directory."""
+    ports = {f"{port}_port": number for number, port in enumerate(_PORTS, 1)}
+    address = {"transport": "ipc", "ip": f"{directory}/kernel"}
+    return {**ports, **address, "key": key, "signature_scheme": "hmac-sha256"}
+
+
+@asynccontextmanager
+async def _directory(place: Place) -> AsyncIterator[str]:
+    """Provide a directory of the place for the files of a kernel."""
+    if place.workspace.on_this_machine:
+        made = await anyio.to_thread.run_sync(runtime_directory.directory, "kernel-")
+        try:
+            yield made
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(runtime_directory.remove, made)
+        return
+    directory = f"{(await place.facts()).temporary}/agentrt-kernel-{secrets.token_hex(8)}"
+    try:
+        yield directory  # the first file makes it
+    finally:
+        with anyio.CancelScope(shield=True), suppress(OSError, ToolError):  # it is gone with the place
+            removing = await place.run(["rm", "-rf", directory], cwd="/", stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
+            await removing.wait()
+
+
+def outside(variables: Mapping[str, str], workspace: str) -> dict[str, str]:
+    """Return an environment without what has Python import from the workspace, or run it, as it starts.
 
     For a thread.
     """
-    found = dict(os.environ)
+    found = dict(variables)
     if (startup := found.get("PYTHONSTARTUP")) and not _is_outside(startup, workspace):
         del found["PYTHONSTARTUP"]
     if (paths := found.pop("PYTHONPATH", None)) and (
@@ -267,11 +299,6 @@ _BACKEND = "module://matplotlib_inline.backend_inline"
 
 def ignored(kind: str, content: Mapping[str, Any]) -> None:
     """Ignore the output of an internal cell."""
-
-
-async def _removed(directory: Path) -> None:
-    with anyio.CancelScope(shield=True):
-        await anyio.to_thread.run_sync(runtime_directory.remove, directory)
 
 
 def _how(code: int | None) -> str:

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -46,7 +46,6 @@ _ANY = "."
 Row: TypeAlias = tuple[str, int]
 """A path, and the number of its lines that match."""
 
-_NOTHING: Mapping[str, str] = {}
 _OURS_ONLY = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=|\(\?>|\(\?R\)|[*+?}]\+")
 """Syntax that only our own program knows: lookaround, backreferences, atomic groups, recursion, possessive repeats."""
 
@@ -60,8 +59,8 @@ async def run(query: Query, context: ToolContext, most: int = MOST_LISTED) -> st
             if said.cut or said.code in (0, 1) or (said.code == 2 and said.output):
                 return said.output.decode("utf-8", "surrogateescape")
     python = await context.place.python()
-    command = [*python.command, "-s", f"{python.package}/tools/search/program.py"]
-    said = await _answer(context.place, command, "/", program_input(query), most, python.environment)
+    command = [python.path, "-I", f"{python.package}/tools/search/program.py"]
+    said = await _answer(context.place, command, "/", program_input(query), most)
     if said.code and not said.cut:
         if said.code < 0:
             raise ToolError(f"the search was ended by signal {-said.code}: search a directory below, or fewer files")
@@ -75,7 +74,6 @@ async def _answer(
     directory: str,
     given: bytes,
     most: int,
-    environment: Mapping[str, str] = _NOTHING,
     watched: Callable[[int], Awaitable[None]] | None = None,
 ) -> Printed:
     try:
@@ -83,7 +81,6 @@ async def _answer(
             place,
             command,
             cwd=directory,
-            environment=environment,
             seconds=SECONDS,
             most=most,
             given=given,
