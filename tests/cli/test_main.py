@@ -342,6 +342,7 @@ def test_ctrl_c_while_it_is_loaded_leaves_no_traceback(tmp_path: Path) -> None:
     for module in ("click", "rich.console", "agentrt.cli.chat.command", "agentrt.cli.main"):
         stops = (
             "import builtins, os, runpy, signal, sys\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background ignores it
             "load = builtins.__import__\n"
             "def hooked(name, *rest, **more):\n"
             f"    if name == {module!r}.rpartition('.')[2] or name == {module!r}:\n"
