@@ -60,6 +60,7 @@ from .veil import Veil
 
 if TYPE_CHECKING:
     from ..placing import Place
+    from ..workspaces.commands import Commands
     from .file_keeper import FileKeeper
     from .hooks import HookActor
 
@@ -145,6 +146,8 @@ class ConversationGroup:
         self._keeper: FileKeeper | None = None
         """The keeper, once a call may write or something is to be restored."""
         self._servers: Servers | None = None
+        self._commands: Commands | None = None
+        """What people and programs run beside the agent, once they do."""
         self._place: Place | None = None
         """Where its tools act, once one does."""
         self.stops = 0
@@ -188,6 +191,8 @@ class ConversationGroup:
                 self._to_end = {name for name, child in self.feed.state.background.items() if child.cut}
                 await self._say_closed()
                 self._dispatcher.cut()
+                if self._commands is not None:
+                    await self._commands.close()
                 await self._dispatcher.wait_idle()
                 await self._say_end()
                 if keeper is not None:
@@ -284,6 +289,15 @@ class ConversationGroup:
         return self._place
 
     @property
+    def commands(self) -> Commands:
+        """What people and programs run in its place, beside the agent. Raise as `place`."""
+        if self._commands is None:
+            from .beside import commands_beside
+
+            self._commands = commands_beside(self.log, self.place, self._tasks.start_soon, self.secrets.mask.text)
+        return self._commands
+
+    @property
     def keeper(self) -> FileKeeper | None:
         """The keeper of the workspace's files, made when it is asked for first; None if they are not kept."""
         if self._keeper is None:
@@ -354,7 +368,8 @@ class ConversationGroup:
     async def _recovery(self) -> tuple[Event, ...]:
         """Return the events that close what a dead process left open. First end what its commands had started."""
         state, events = self.feed.state, recovery(self.feed.state)
-        if state.created is None or not any(isinstance(event, ResourceLost) for event in events):
+        left = state.ledger.beside or any(isinstance(event, ResourceLost) for event in events)
+        if state.created is None or not left:
             return events
         ended = await self.place.end_left(process_mark(state.created.id, self._parts.store))
         return events if ended else recovery(state, ended=False)
@@ -362,7 +377,7 @@ class ConversationGroup:
     async def may_rest(self) -> bool:
         """Return whether it may sleep: nothing runs, and no tool is at work. `say_asleep` tells of other losses."""
         state = self.feed.state
-        if state.status is ExecutionStatus.RUNNING or state.in_flight or not state.at_rest:
+        if state.status is ExecutionStatus.RUNNING or state.in_flight or not state.at_rest or state.ledger.beside:
             return False
         return not any(await self._dispatcher.ask_tools(AtWork()))
 

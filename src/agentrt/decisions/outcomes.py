@@ -15,6 +15,7 @@ from ..events import (
     ChildFinished,
     ChildStarted,
     ChildWaiting,
+    CommandEnded,
     ConversationCreated,
     ConversationErrorEvent,
     DurabilityChanged,
@@ -48,6 +49,12 @@ from .ending import idle
 from .losses import asleep, left_by_crash
 from .naming import attending_id
 from .sharing import used_steps
+
+LOGGED = 10_000
+"""Maximum number of characters that the log has of each output of a command."""
+
+SHOWN = 200
+"""Maximum number of characters of a command that the model is told."""
 
 
 def refusal(state: State, events: Sequence[Event], command: str | None) -> str | None:
@@ -253,12 +260,44 @@ def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
                 text = f"{DIED} while this ran: whether it took effect is unknown. Check before you repeat it."
                 events.append(action_error(p.action, text))
     events.extend(_left_below(state))
+    events.extend(left_running(state))
     events.extend(left_by_crash(state, ended=ended))
     if ends := [command for command in decide(state) if isinstance(command, End)]:
         events += beginning(ends[0])  # the end itself was cut off
     elif state.status is ExecutionStatus.RUNNING or state.in_flight:
         events.append(PauseEvent(source="environment", reason=DIED_REASON))
     return tuple(events)
+
+
+def told_of(command: str, ended: CommandEnded) -> tuple[Event, ...]:
+    """Return the end of a command with the line that tells the model of it."""
+    if ended.lost:
+        how = "the process died meanwhile: whether it took effect is unknown"
+    elif ended.timeout_occurred:
+        how = f"ended by its time limit after {ended.duration:g} s"
+    elif ended.stopped:
+        how = "stopped before its end"
+    else:
+        how = f"exit code {ended.exit_code}"
+    shown = " ".join(command.split())
+    shown = shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 3]}..."
+    line = f"[The user ran a command in the workspace: {shown} ({how})]"
+    return (ended, MessageEvent(content=text(line), caused_by=ended.caused_by))
+
+
+def clipped(output: str) -> str:
+    """Return the part of an output that is logged: its end."""
+    left_out = len(output) - LOGGED
+    return f"[{left_out:,} characters before this are left out]\n{output[left_out:]}" if left_out > 0 else output
+
+
+def left_running(state: State) -> tuple[Event, ...]:
+    """Return the end of the commands that ran when the process died."""
+    return tuple(
+        event
+        for started, command in state.ledger.beside.items()
+        for event in told_of(command, CommandEnded(exit_code=-1, lost=True, caused_by=started))
+    )
 
 
 def _given_up(state: State, how: str) -> Iterator[Event]:

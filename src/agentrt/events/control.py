@@ -170,8 +170,39 @@ class HeadMoved(Event, frozen=True, kw_only=True):
     files: bool = False
 
 
+class CommandStarted(Event, frozen=True, kw_only=True):
+    """A person or a program begins to run a shell command in the workspace, beside the agent, from the directory `cwd`.
+
+    It is ended after `timeout` seconds.
+    """
+
+    source: Source = "user"
+    command: str
+    cwd: str
+    timeout: float
+
+
+class CommandEnded(Event, frozen=True, kw_only=True):
+    """That command has ended; a message tells the model in one line.
+
+    `exit_code` is -1 if its time limit ended it (`timeout_occurred`) and 128 + N if signal N did, as when somebody
+    `stopped` it. `lost`: the runtime died meanwhile, so that nothing more is known. `stdout` and `stderr` have the end
+    of its output. `duration` is in seconds.
+    """
+
+    exit_code: int
+    stdout: str = ""
+    stderr: str = ""
+    timeout_occurred: bool = False
+    stopped: bool = False
+    lost: bool = False
+    duration: float = 0.0
+
+
 ControlEvent: TypeAlias = (
     RunRequested
+    | CommandStarted
+    | CommandEnded
     | ConfirmationRequested
     | ConfirmationGiven
     | ToolResultRequested

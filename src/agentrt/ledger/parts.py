@@ -156,6 +156,8 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     """The digests of the programs that a person agreed to in this conversation."""
     changed_files: tuple[str, ...] = ()
     """The files of the agent's context that have changed since they were read, as the agent was told."""
+    beside: dict[str, str] = {}
+    """The commands of people and programs that run beside the agent, by the ids of their events."""
     restoring: int = 0
     """The seq of the place whose files are being restored; 0: none."""
     names: dict[str, tuple[str, str]] = {}

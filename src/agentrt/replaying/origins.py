@@ -19,6 +19,7 @@ from ..events import (
     ChildMessaged,
     ChildStarted,
     ChildWaiting,
+    CommandEnded,
     Condensation,
     CondensationRequest,
     ConfirmationRequested,
@@ -169,6 +170,7 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     ToolsChanged: OUTSIDE,
     WorkspaceSnapshot: OUTSIDE,
     FilesRestored: OUTSIDE,
+    CommandEnded: OUTSIDE,
     # what the rules note
     ModelCallStarted: RULES,
     ExecutionStarted: RULES,

@@ -21,6 +21,8 @@ from ..events import (
     ChildMessaged,
     ChildStarted,
     ChildWaiting,
+    CommandEnded,
+    CommandStarted,
     Condensation,
     CondensationRequest,
     ConfirmationGiven,
@@ -260,6 +262,10 @@ def _kept(kept: Ledger, event: Event) -> Ledger:
             return replace(kept, tags=event.tags)
         case FilesRestored():
             return replace(kept, restoring=0)
+        case CommandStarted():
+            return replace(kept, beside=kept.beside | {event.id: event.command})
+        case CommandEnded():
+            return replace(kept, beside={name: one for name, one in kept.beside.items() if name != event.caused_by})
         case _:
             return kept
 

@@ -1,0 +1,41 @@
+"""The commands that people and programs run in a conversation's place: each stands in its log."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from ..decisions.outcomes import clipped, told_of
+from ..errors import ActorError, LogError
+from ..events import CommandEnded, CommandStarted
+from ..placing import Masked, Place, StartSoon
+from ..workspaces.commands import Command, Commands
+from .event_log import Log
+
+
+def commands_beside(log: Log, place: Place, start_soon: StartSoon, masked: Masked) -> Commands:
+    """Return the commands of a conversation. One begins once that is durable, and the model is told of its end."""
+
+    async def begins(command: Command) -> None:
+        seconds = command.wanted.timeout
+        await log.append(
+            CommandStarted(
+                id=command.id, by=command.by, command=command.wanted.command, cwd=command.cwd, timeout=seconds
+            )
+        )
+
+    async def ended(command: Command) -> None:
+        result = command.result
+        assert result is not None
+        event = CommandEnded(
+            caused_by=command.id,
+            exit_code=result.exit_code,
+            stdout=clipped(result.stdout),
+            stderr=clipped(result.stderr),
+            timeout_occurred=result.timeout_occurred,
+            stopped=command.stopped,
+            duration=result.duration,
+        )
+        with suppress(ActorError, LogError):
+            await log.append(*told_of(result.command, event))
+
+    return Commands(place, start_soon, masked, begins, ended)
