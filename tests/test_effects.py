@@ -27,7 +27,7 @@ from agentrt.events import ActionEvent, ConfirmationRequested, RiskAssessed
 from agentrt.security.found import found_effects
 from agentrt.security.rating import Scene
 from agentrt.security.rules import rate_action, wanted, written
-from agentrt.specs import FileText, LocalWorkspace, Same, Source, Tool, ToolAnnotations, Workspace
+from agentrt.specs import FileText, LocalWorkspace, Same, Source, Tool, ToolAnnotations, WorkspaceSpec
 from agentrt.testing import ScriptedLLM, call, say
 from agentrt.tools import Tools, ToolType
 from agentrt.tools.files.file_editor import file_editor
@@ -40,7 +40,7 @@ HOME = LocalWorkspace("/home/me/project")
 SCENE = Scene(HOME, HOME.path)
 
 
-def searched(action: Any, workspace: Workspace) -> Effects:
+def searched(action: Any, workspace: WorkspaceSpec) -> Effects:
     return Effects(reads=(action.path,))
 
 
@@ -254,7 +254,7 @@ async def test_what_belongs_to_the_runtime_is_known_to_the_rating(tmp_path: Path
 
 @pytest.mark.real
 async def test_effects_that_fail_rate_high(tmp_path: Path) -> None:
-    def broken(action: Any, workspace: Workspace) -> Effects:
+    def broken(action: Any, workspace: WorkspaceSpec) -> Effects:
         raise KeyError(action.x)
 
     @tool(effects=broken)

@@ -27,7 +27,7 @@ from agentrt.errors import ConfigurationError, ConversationBusy, ModelUnavailabl
 from agentrt.events import CriticAssessed, MessageEvent, ModelCalled
 from agentrt.protocols import ModelRequest
 from agentrt.replaying import replay
-from agentrt.specs import Workspace
+from agentrt.specs import WorkspaceSpec
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
@@ -69,7 +69,7 @@ class Marks:
         self._marks = list(marks)
         self.shown: list[Sequence[Event]] = []
 
-    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: WorkspaceSpec) -> CriticResult:
         self.shown.append(events)
         mark = self._marks.pop(0) if len(self._marks) > 1 else self._marks[0]
         if isinstance(mark, Exception):
@@ -380,7 +380,7 @@ async def test_what_cannot_be_logged_of_a_verdict_does_not_stop_a_run_for_good(
 
 async def test_a_critic_that_cancels_itself_fails_and_nobody_else_is_cancelled(tmp_path: Path) -> None:
     class Cancelled(Marks):
-        async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
+        async def evaluate(self, events: Sequence[Event], workspace: WorkspaceSpec) -> CriticResult:
             raise asyncio.CancelledError
 
     async with working(tmp_path, model([say("Done.")]), **marked(Cancelled())) as conversation:  # type: ignore[arg-type]

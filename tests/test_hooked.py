@@ -41,7 +41,7 @@ from agentrt.events import (
 )
 from agentrt.hooks import HookFunction
 from agentrt.protocols import ModelRequest
-from agentrt.specs import Workspace
+from agentrt.specs import WorkspaceSpec
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
@@ -213,7 +213,7 @@ async def test_a_hook_can_have_a_person_asked_also_over_a_restart(tmp_path: Path
 class Wary:
     """Finds that root must not be greeted."""
 
-    async def assess(self, action: ActionEvent, workspace: Workspace) -> Rating:
+    async def assess(self, action: ActionEvent, workspace: WorkspaceSpec) -> Rating:
         return Rating(SecurityRisk.HIGH if b"root" in bytes(action.arguments_json) else SecurityRisk.LOW, "")
 
 

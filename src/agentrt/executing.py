@@ -12,7 +12,7 @@ from .events import ActionEvent, AgentErrorEvent, Event, InputGiven, Observation
 from .listing import Hit
 from .placing import Files as Files
 from .placing import Place as Place
-from .specs import BlobReference, Content, Workspace
+from .specs import BlobReference, Content, WorkspaceSpec
 from .specs.content import TEXT, text
 from .specs.flow import Label
 from .specs.memory import Scope
@@ -225,7 +225,7 @@ class ToolContext(Protocol):
         ...
 
     @property
-    def workspace(self) -> Workspace:
+    def workspace(self) -> WorkspaceSpec:
         """The workspace of the conversation."""
         ...
 

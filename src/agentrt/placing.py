@@ -11,7 +11,7 @@ from subprocess import PIPE as PIPE
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from .errors import ConfigurationError
-from .specs.workspace import KINDS, Workspace, tag_of
+from .specs.workspace import KINDS, WorkspaceSpec, tag_of
 
 if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, ByteSendStream
@@ -149,7 +149,7 @@ class Place(Protocol):
     """
 
     @property
-    def workspace(self) -> Workspace:
+    def workspace(self) -> WorkspaceSpec:
         """The workspace whose live end it is."""
         ...
 
@@ -261,7 +261,7 @@ class PlaceType:
     tag of the struct.
     """
 
-    spec: type[Workspace]
+    spec: type[WorkspaceSpec]
     open: Callable[[Any, Setting], Place]
     check: Callable[[Any], Awaitable[None]] = unchecked
 

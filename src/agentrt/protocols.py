@@ -32,7 +32,7 @@ from .placing import Place as Place
 from .placing import PlaceType as PlaceType
 from .placing import Setting as Setting
 from .security.rating import Rating, Scene
-from .specs import LLM, AnyLLM, Capabilities, ToolDefinition, Workspace
+from .specs import LLM, AnyLLM, Capabilities, ToolDefinition, WorkspaceSpec
 from .specs.llm import known_of
 from .storing import Committed as Committed
 from .storing import History as History
@@ -142,7 +142,7 @@ class SecurityAnalyzer(Protocol):
 class Critic(Protocol):
     """Judges an agent's finished work."""
 
-    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: WorkspaceSpec) -> CriticResult:
         """Return how good the work is, given what the model has seen and done. An exception ends the run."""
         ...
 

@@ -47,7 +47,7 @@ from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.processes import runtime_files
 from .secrets import AnySecret, Cipher, KeyFile, LogMask, SecretRegistry, StoreKey
 from .security.rating import Own
-from .specs import Agent, AnyLLM, Durability, ToolDefinition, Workspace
+from .specs import Agent, AnyLLM, Durability, ToolDefinition, WorkspaceSpec
 from .specs.given import Amount, converted, functions, instance
 from .specs.quota import Quota
 from .specs.raw import raw
@@ -172,7 +172,7 @@ class Runtime:
     async def create(
         self,
         agent: Agent,
-        workspace: Path | str | Workspace,
+        workspace: Path | str | WorkspaceSpec,
         conversation_id: str | None = None,
         tools: Sequence[ToolType] = (),
         secrets: SecretRegistry | None = None,
@@ -295,7 +295,7 @@ class Runtime:
         agent: Agent | None = None,
         tools: Sequence[ToolType] = (),
         more: Sequence[Event] = (),
-        place: Workspace | None = None,
+        place: WorkspaceSpec | None = None,
     ) -> str:
         """Begin a conversation that shares the first `at` events of another, which must be durable; return its id.
 
@@ -351,7 +351,7 @@ class Runtime:
             self.consolidations.begin(state, secrets)
 
     async def _parts(
-        self, agent: Agent, workspace: Workspace, tools: Sequence[ToolType], secrets: SecretRegistry
+        self, agent: Agent, workspace: WorkspaceSpec, tools: Sequence[ToolType], secrets: SecretRegistry
     ) -> Parts:
         self.check(agent)
         await self._known.load(agent)
@@ -384,7 +384,7 @@ class Runtime:
     async def _resolved(
         self,
         agent: Agent,
-        place: Workspace,
+        place: WorkspaceSpec,
         tools: Sequence[ToolType],
         owner: str | None,
         above: State | None = None,

@@ -29,7 +29,7 @@ from agentrt import (
 from agentrt.actors.scripts import MAX_SCRIPT
 from agentrt.events import ActionEvent, ActionRevised, AgentErrorEvent, ObservationEvent, RiskAssessed
 from agentrt.protocols import Observation, ToolContext
-from agentrt.specs import LocalWorkspace, TextContent, Tool, Workspace
+from agentrt.specs import LocalWorkspace, TextContent, Tool, WorkspaceSpec
 from agentrt.specs.content import plain
 from agentrt.specs.effects import Effects
 from agentrt.storage import read_conversation
@@ -401,7 +401,7 @@ async def test_each_call_of_a_reply_is_examined_once_for_all_that_come_after_it(
     count = 40
     examined = dict.fromkeys(range(count), 0)
 
-    def effects(call: Write, workspace: Workspace) -> Effects:
+    def effects(call: Write, workspace: WorkspaceSpec) -> Effects:
         examined[call.number] += 1
         return Effects(runs=(f"echo {call.number} > {call.number}.txt",))
 

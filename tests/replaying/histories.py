@@ -71,7 +71,7 @@ from agentrt.events import (
 from agentrt.llm.profiles import ProfileStore, profiles_file
 from agentrt.protocols import Critic as CriticProtocol
 from agentrt.protocols import ModelRequest
-from agentrt.specs import Workspace
+from agentrt.specs import WorkspaceSpec
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
@@ -235,7 +235,7 @@ class Marks(CriticProtocol):
     def __init__(self, *marks: CriticResult | Exception) -> None:
         self._marks = list(marks)
 
-    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: WorkspaceSpec) -> CriticResult:
         mark = self._marks.pop(0)
         if isinstance(mark, Exception):
             raise mark

@@ -14,7 +14,7 @@ from agentrt.errors import ConfigurationError
 from agentrt.placing import PlaceType
 from agentrt.sandboxes.here import Here
 from agentrt.sandboxes.kinds import place_type
-from agentrt.specs import LocalWorkspace, Workspace
+from agentrt.specs import LocalWorkspace, WorkspaceSpec
 from agentrt.specs.workspace import KINDS, MissingWorkspace, as_workspace
 
 KIND = """
@@ -23,10 +23,10 @@ from typing import ClassVar
 import msgspec
 from agentrt.placing import PlaceType
 from agentrt.sandboxes.here import Here
-from agentrt.specs import Workspace
+from agentrt.specs import WorkspaceSpec
 
 
-class NearWorkspace(Workspace, msgspec.Struct, frozen=True, tag="near"):
+class NearWorkspace(WorkspaceSpec, msgspec.Struct, frozen=True, tag="near"):
     path: str
     name: str = "near"
     on_this_machine: ClassVar[bool] = True
@@ -110,22 +110,22 @@ def test_a_package_adds_a_kind(package: Path, tmp_path: Path) -> None:
 @pytest.mark.simulated
 def test_a_log_with_an_unknown_kind_keeps_what_it_has() -> None:
     given = {"type": "moon", "path": "/base", "crater": 7}
-    found = as_workspace(Workspace, given)
+    found = as_workspace(WorkspaceSpec, given)
     assert isinstance(found, MissingWorkspace)
     assert (found.kind, found.path) == ("moon", "/base")
     again = msgspec.json.decode(msgspec.json.encode(found))
-    assert as_workspace(Workspace, again) == found
+    assert as_workspace(WorkspaceSpec, again) == found
     with pytest.raises(ConfigurationError, match="no kind of workspace 'moon' is installed here"):
         place_type(found)
     wrongs: tuple[Any, ...] = ({}, {"type": "local"}, {"type": "local", "path": 1}, [], "x", None)
     for wrong in wrongs:
         with pytest.raises(msgspec.ValidationError):
-            as_workspace(Workspace, wrong)
+            as_workspace(WorkspaceSpec, wrong)
 
 
 @pytest.mark.simulated
 def test_two_kinds_cannot_have_one_tag() -> None:
-    class Other(Workspace, msgspec.Struct, frozen=True, tag="local"):
+    class Other(WorkspaceSpec, msgspec.Struct, frozen=True, tag="local"):
         path: str
 
     with pytest.raises(ConfigurationError, match="'local'"):

@@ -21,7 +21,7 @@ from agentrt.placing import Place, Setting
 from agentrt.protocols import Calls, Files, Models, Observation
 from agentrt.sandboxes.kinds import place_of
 from agentrt.secrets import CurrentMask, SecretRegistry
-from agentrt.specs import BlobReference, LocalWorkspace, Workspace
+from agentrt.specs import BlobReference, LocalWorkspace, WorkspaceSpec
 
 
 class _NoCalls:
@@ -56,7 +56,7 @@ class FakeContext:
     ) -> None:
         self._last = last
         self._registry = registry if registry is not None else SecretRegistry()
-        self.workspace: Workspace = LocalWorkspace(str(path)) if place is None else place.workspace
+        self.workspace: WorkspaceSpec = LocalWorkspace(str(path)) if place is None else place.workspace
         self.conversation = new_id()
         self._place = place
         self.tasks: TaskGroup | None = None

@@ -14,7 +14,7 @@ from agentrt.placing import Setting
 from agentrt.sandboxes.here import Here
 from agentrt.sandboxes.reached import ReachedFiles
 from agentrt.security.rating import Scene
-from agentrt.specs import DockerWorkspace, LocalWorkspace, SecurityRisk, Workspace
+from agentrt.specs import DockerWorkspace, LocalWorkspace, SecurityRisk, WorkspaceSpec
 from agentrt.workspaces.spills import MOST, Spills
 from tests.security.corpus import rate_action
 
@@ -29,13 +29,13 @@ class Mounted(Here):
 
 
 @pytest.fixture(params=["local", "container"])
-def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
+def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> WorkspaceSpec:
     work = tmp_path / "work"
     work.mkdir()
     return LocalWorkspace(str(work)) if request.param == "local" else DockerWorkspace(path=str(work), image="x")
 
 
-async def test_the_tools_read_it_and_it_goes_when_they_are_closed(workspace: Workspace) -> None:
+async def test_the_tools_read_it_and_it_goes_when_they_are_closed(workspace: WorkspaceSpec) -> None:
     spills = Spills(Mounted(workspace), "a/b tool")
     path = await spills.keep("grüße\udc80\n")
     assert path is not None
@@ -49,7 +49,7 @@ async def test_the_tools_read_it_and_it_goes_when_they_are_closed(workspace: Wor
     assert in_workspace or not Path(path).parent.exists()
 
 
-async def test_there_are_never_many(workspace: Workspace) -> None:
+async def test_there_are_never_many(workspace: WorkspaceSpec) -> None:
     spills = Spills(Mounted(workspace), "tool")
     paths = [await spills.keep(f"{number}") for number in range(MOST + 5)]
     there = [path for path in paths if path is not None and Path(path).exists()]
@@ -58,7 +58,7 @@ async def test_there_are_never_many(workspace: Workspace) -> None:
     assert not any(Path(path).exists() for path in there)
 
 
-async def test_two_conversations_do_not_meet(workspace: Workspace) -> None:
+async def test_two_conversations_do_not_meet(workspace: WorkspaceSpec) -> None:
     one, two = Spills(Mounted(workspace), "tool"), Spills(Mounted(workspace), "tool")
     first, second = await one.keep("first"), await two.keep("second")
     assert first is not None
@@ -69,7 +69,7 @@ async def test_two_conversations_do_not_meet(workspace: Workspace) -> None:
 
 
 @pytest.mark.real
-async def test_git_sees_nothing_of_it(workspace: Workspace) -> None:
+async def test_git_sees_nothing_of_it(workspace: WorkspaceSpec) -> None:
     subprocess.run(["git", "init", "-q", workspace.path], check=True)
     spills = Spills(Mounted(workspace), "tool")
     await spills.keep("text")
@@ -92,7 +92,7 @@ async def test_where_nothing_can_be_written_there_is_no_path(tmp_path: Path) -> 
     assert await Spills(Mounted(DockerWorkspace(path=str(tmp_path), image="x")), "tool").keep("text") is None
 
 
-async def test_reading_it_is_no_risk(workspace: Workspace) -> None:
+async def test_reading_it_is_no_risk(workspace: WorkspaceSpec) -> None:
     spills = Spills(Mounted(workspace), "tool")
     path = await spills.keep("text")
     for command in ("cat", "tail -n 50", "grep -n word", "sed -n 1,50p", "wc -l", "head -c 100"):

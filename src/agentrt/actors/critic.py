@@ -15,7 +15,7 @@ from ..errors import ActorError, LogError, ModelError
 from ..events import ConversationErrorEvent, CriticAssessed, Event, GoalSet, MessageEvent
 from ..protocols import Critic
 from ..specs import Critic as CriticSpec
-from ..specs import Workspace
+from ..specs import WorkspaceSpec
 from ..specs.content import sound, text
 from .dispatcher import Perform
 from .event_log import Log
@@ -28,7 +28,7 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
     """Performs `Judge`, with one of the runtime's critics or, for a goal, with a model."""
 
     def __init__(
-        self, log: Log, critics: Mapping[str, Callable[[], Critic]], calls: SideCalls, workspace: Workspace
+        self, log: Log, critics: Mapping[str, Callable[[], Critic]], calls: SideCalls, workspace: WorkspaceSpec
     ) -> None:
         self._log, self._critics, self._calls, self._workspace = log, critics, calls, workspace
 

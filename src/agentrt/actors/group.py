@@ -35,7 +35,7 @@ from ..protocols import Condenser, Critic, Journal, ModelClient, SecurityAnalyze
 from ..sandboxes.processes import listening, process_mark
 from ..secrets import SecretRegistry
 from ..security.rating import Own
-from ..specs import AnyLLM, Durability, HookEvent, Workspace
+from ..specs import AnyLLM, Durability, HookEvent, WorkspaceSpec
 from ..specs.hooks import hooks_for
 from ..specs.quota import Quota
 from ..state import State
@@ -132,7 +132,7 @@ class ConversationGroup:
         journal: Journal,
         state: State,
         parts: Parts,
-        workspace: Workspace,
+        workspace: WorkspaceSpec,
         first: tuple[Event, ...] = (),
         more: tuple[Event, ...] = (),
     ) -> None:

@@ -18,7 +18,7 @@ from ..events import Event, ObservationEvent
 from ..executing import Models
 from ..listing import Hit
 from ..sandboxes.reached import ReachedFiles
-from ..specs import LocalWorkspace, Workspace
+from ..specs import LocalWorkspace, WorkspaceSpec
 from ..specs.memory import KIND, MEMORY_FILES, Scope, kept_lines, memory_name
 from ..state import Seen, State, branch
 from ..storing import Shelf, replaced
@@ -61,7 +61,7 @@ class PastParts(Protocol):
 class Recollection:
     """What one conversation can look up: its events, earlier conversations of its owner, and the owner's memories."""
 
-    def __init__(self, log: Log, workspace: Workspace, parts: PastParts) -> None:
+    def __init__(self, log: Log, workspace: WorkspaceSpec, parts: PastParts) -> None:
         self._log, self._workspace, self._earlier, self._home = log, workspace, parts.earlier, parts.home
         self._shelf, self._lately, self._beside = parts.shelf, parts.lately, parts.beside
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ..errors import ToolError
 from ..sandboxes.reached import ReachedFiles, end_of
 from ..security.paths import SCRATCH, within
-from ..specs import Workspace
+from ..specs import WorkspaceSpec
 from ..specs.effects import Effects, FileText
 
 MOST_SCRIPTS = 64
@@ -43,7 +43,7 @@ class Script(msgspec.Struct, frozen=True):
 
 
 def read_scripts(
-    paths: Iterable[str], workspace: Workspace, is_young: Callable[[str, os.stat_result], bool]
+    paths: Iterable[str], workspace: WorkspaceSpec, is_young: Callable[[str, os.stat_result], bool]
 ) -> dict[str, Script]:
     """Return the files at paths in the workspace or in temporary directories; young ones with their texts."""
     files, found = ReachedFiles(workspace), {}
@@ -53,7 +53,7 @@ def read_scripts(
     return found
 
 
-def changed(marks: Mapping[str, str], workspace: Workspace) -> str | None:
+def changed(marks: Mapping[str, str], workspace: WorkspaceSpec) -> str | None:
     """Return the first path whose file has changed since it was marked; None if none has."""
     files = ReachedFiles(workspace)
     for path, mark in marks.items():
@@ -72,7 +72,7 @@ def ends_in(marks: Mapping[str, str]) -> dict[str, str]:
     return {path: mark.removeprefix(_ENDS) for path, mark in marks.items() if mark.startswith(_ENDS)}
 
 
-def with_ends(effects: Effects, workspace: Workspace) -> tuple[Effects, dict[str, str]]:
+def with_ends(effects: Effects, workspace: WorkspaceSpec) -> tuple[Effects, dict[str, str]]:
     """Return effects together with the places where their paths really end, and a mark for each path that leads
     elsewhere than it says.
     """
@@ -98,7 +98,7 @@ def _read_none(path: str, status: os.stat_result) -> bool:
     return False
 
 
-def _looked_into(workspace: Workspace) -> tuple[str, ...]:
+def _looked_into(workspace: WorkspaceSpec) -> tuple[str, ...]:
     """Return the directories in which commands see the same files as this process."""
     own = (workspace.directory,)
     return (*own, *SCRATCH) if workspace.on_this_machine else own

@@ -23,7 +23,7 @@ from ..security.rating import Own, Rating, Scene
 from ..security.rules import wanted, written
 from ..security.shell_text import settled
 from ..security.verdicts import highest, shortened, unknown
-from ..specs import SecurityRisk, Workspace
+from ..specs import SecurityRisk, WorkspaceSpec
 from ..specs.agent import RULES
 from ..specs.content import sound
 from ..tools import Tools
@@ -73,7 +73,7 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         log: Log,
         analyzers: Mapping[str, Callable[[], SecurityAnalyzer]],
         tools: Tools,
-        workspace: Workspace,
+        workspace: WorkspaceSpec,
         own: Callable[[], Own] = Own,
         listening: Callable[[frozenset[int]], frozenset[int]] = lambda ports: frozenset(),
     ) -> None:

@@ -12,7 +12,7 @@ from ..context.dispatching import HOW
 from ..context.replies import BadCall
 from ..mcp.finding import found
 from ..protocols import Observation, ToolContext
-from ..specs import ToolDefinition, Workspace
+from ..specs import ToolDefinition, WorkspaceSpec
 from ..specs.content import text
 from ..specs.deferral import MOST_FOUND
 from ..state import State
@@ -57,6 +57,6 @@ def _shown(tool: ToolDefinition) -> str:
     return msgspec.json.encode(said).decode()
 
 
-def _refused(action: dict[str, Any], workspace: Workspace) -> tuple[str, ...]:
+def _refused(action: dict[str, Any], workspace: WorkspaceSpec) -> tuple[str, ...]:
     """Raise `BadCall`: a call that names a tool becomes a call of that tool."""
     raise BadCall(HOW)

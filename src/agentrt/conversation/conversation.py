@@ -38,7 +38,7 @@ from ..specs import (
     Content,
     PermissionRule,
     RemoteWorkspace,
-    Workspace,
+    WorkspaceSpec,
 )
 from ..specs.given import converted, instance
 from ..specs.llm import as_llm
@@ -80,7 +80,7 @@ class Conversation(Steering):
     def __init__(
         self,
         agent: Agent | None = None,
-        workspace: Path | str | Workspace | RemoteWorkspace = ".",
+        workspace: Path | str | WorkspaceSpec | RemoteWorkspace = ".",
         *,
         id: str | None = None,
         tools: Sequence[AnyTool] = (),

@@ -12,7 +12,7 @@ from ..protocols import ModelClient, Storage
 from ..runtime import Runtime
 from ..secrets import AnySecret
 from ..secrets.sources import source_of
-from ..specs import Agent, RemoteWorkspace, Workspace
+from ..specs import Agent, RemoteWorkspace, WorkspaceSpec
 from ..specs.given import converted, instance
 from ..tools import AnyTool, as_tool_types, distinct, tools_in
 from .end import End
@@ -29,7 +29,7 @@ _NOT_REMOTE = {
 
 def end_of(
     agent: Agent | None,
-    workspace: Path | str | Workspace | RemoteWorkspace,
+    workspace: Path | str | WorkspaceSpec | RemoteWorkspace,
     name: str | None,
     tools: Sequence[AnyTool],
     runtime: Runtime | None,
@@ -48,7 +48,7 @@ def end_of(
         raise ConfigurationError("Conversation(secrets=...): expected a dict from names to values")
     for variable, secret in secrets.items():
         source_of(variable, secret)
-    if not isinstance(workspace, Workspace | RemoteWorkspace):
+    if not isinstance(workspace, WorkspaceSpec | RemoteWorkspace):
         workspace = converted(workspace, Path, "Conversation", "workspace")
     code = as_tool_types(tools)
     if agent is not None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from ..actors.group import ConversationGroup
 from ..errors import WorkspaceError
-from ..specs import Workspace
+from ..specs import WorkspaceSpec
 from ..workspaces.copying import copy, remove
 
 
 @asynccontextmanager
 async def forked_files(
     group: ConversationGroup, at: int, name: str, files: bool | str
-) -> AsyncIterator[Workspace | None]:
+) -> AsyncIterator[WorkspaceSpec | None]:
     """Yield a copy of the workspace as it was after event `at`: in the directory `files`, or in a new one beside the
     workspace. Yield None if the fork works in the same workspace. The copy is removed if the body fails.
 

@@ -49,7 +49,7 @@ from ..loading import load
 from ..mcp.asking import ServerAnswer, ServerQuestion
 from ..runtime import Runtime
 from ..secrets import AnySecret, SecretRegistry
-from ..specs import Agent, BusyPolicy, TextContent, Workspace
+from ..specs import Agent, BusyPolicy, TextContent, WorkspaceSpec
 from ..specs.content import text
 from ..state import Seen, State, seq_of
 from ..tools import ToolType, distinct, tools_in
@@ -97,7 +97,7 @@ class LocalEnd:
         self,
         runtime: Runtime,
         agent: Agent | None,
-        workspace: Path | str | Workspace,
+        workspace: Path | str | WorkspaceSpec,
         name: str | None = None,
         tools: Sequence[ToolType] = (),
         secrets: Mapping[str, AnySecret] = {},

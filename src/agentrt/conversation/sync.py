@@ -14,7 +14,7 @@ import anyio
 from ..errors import ConfigurationError, ConversationMissing
 from ..protocols import Storage
 from ..secrets import AnySecret
-from ..specs import Agent, RemoteWorkspace, Workspace
+from ..specs import Agent, RemoteWorkspace, WorkspaceSpec
 from ..tools import AnyTool
 from ..tools.functions import tools_in
 from .conversation import Conversation
@@ -29,7 +29,7 @@ T = TypeVar("T")
 def run_sync(
     agent: Agent,
     text: str,
-    workspace: Path | str | Workspace | RemoteWorkspace = ...,
+    workspace: Path | str | WorkspaceSpec | RemoteWorkspace = ...,
     *,
     tools: Sequence[AnyTool] = ...,
     secrets: Mapping[str, AnySecret] = ...,
@@ -43,7 +43,7 @@ def run_sync(
 def run_sync(
     agent: Agent,
     text: str,
-    workspace: Path | str | Workspace | RemoteWorkspace = ...,
+    workspace: Path | str | WorkspaceSpec | RemoteWorkspace = ...,
     *,
     output: type[T],
     tools: Sequence[AnyTool] = ...,
@@ -57,7 +57,7 @@ def run_sync(
 def run_sync(
     agent: Agent,
     text: str,
-    workspace: Path | str | Workspace | RemoteWorkspace = ".",
+    workspace: Path | str | WorkspaceSpec | RemoteWorkspace = ".",
     *,
     output: Any = str,
     tools: Sequence[AnyTool] = (),

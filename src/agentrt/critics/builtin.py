@@ -8,13 +8,13 @@ from ..context.judging import CriticResult
 from ..events import ActionEvent, Event, MessageEvent, ObservationEvent, SystemPromptEvent
 from ..loading import load
 from ..protocols import Critic
-from ..specs import Workspace
+from ..specs import WorkspaceSpec
 
 
 class PassCritic:
     """Accepts everything."""
 
-    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: WorkspaceSpec) -> CriticResult:
         """Return the highest score."""
         return CriticResult(1.0)
 
@@ -22,7 +22,7 @@ class PassCritic:
 class AgentFinishedCritic:
     """Requires the agent to end with the `finish` tool."""
 
-    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: WorkspaceSpec) -> CriticResult:
         """Return 1 if the agent called it, and 0 if it ended with a message only."""
         results = [event for event in events if isinstance(event, ObservationEvent) and not event.is_error]
         prompts = [event for event in events if isinstance(event, SystemPromptEvent)]
@@ -35,7 +35,7 @@ class AgentFinishedCritic:
 class EmptyPatchCritic:
     """Requires changed files in the workspace, a git repository."""
 
-    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: WorkspaceSpec) -> CriticResult:
         """Return 1 if git sees a change, else 0. Raises `WorkspaceError` if git fails."""
         if not any(isinstance(event, ActionEvent) for event in events):
             return CriticResult(0.0, "nothing was done: change what the task asks for")

@@ -27,7 +27,7 @@ from ..errors import (
 from ..events import Event
 from ..protocols import Sleep
 from ..secrets import Mask
-from ..specs import Workspace
+from ..specs import WorkspaceSpec
 from ..specs.content import plain
 from .taxonomy import ISSUES, LABELS, SUCCESS, categorized, in_words
 
@@ -99,7 +99,7 @@ class APIBasedCritic:
     def __repr__(self) -> str:
         return f"APIBasedCritic({self._url!r}, model_name={self._model!r}, api_key=<hidden>)"
 
-    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: WorkspaceSpec) -> CriticResult:
         """Return the classifier's judgement of the conversation. Raises the `ModelError` of the last try."""
         messages = to_messages(events)
         body: dict[str, Any] = {"model": self._model}

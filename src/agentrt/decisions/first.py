@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ..events import ConversationCreated, RuleAdded, SystemPromptEvent
-from ..specs import Agent, PermissionRule, ToolDefinition, Workspace
+from ..specs import Agent, PermissionRule, ToolDefinition, WorkspaceSpec
 from ..state import State
 
 
 def first_batch(
     name: str,
     agent: Agent,
-    workspace: Workspace,
+    workspace: WorkspaceSpec,
     tools: tuple[ToolDefinition, ...],
     above: State | None = None,
     owner: str | None = None,

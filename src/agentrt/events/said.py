@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ..specs import Agent, BlobReference, Content, SecurityRisk, Thinking, ToolDefinition, Workspace
+from ..specs import Agent, BlobReference, Content, SecurityRisk, Thinking, ToolDefinition, WorkspaceSpec
 from ..specs.context import ContextProblem, ContextSource, Offer
 from ..specs.flow import Label
 from ..specs.skill import Skill
@@ -25,7 +25,7 @@ class ConversationCreated(Event, frozen=True, kw_only=True):
 
     conversation_id: str
     agent: Agent
-    workspace: Workspace
+    workspace: WorkspaceSpec
     schema_version: int = SCHEMA_VERSION
     owner: str | None = None
     parent: str | None = None

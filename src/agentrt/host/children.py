@@ -13,7 +13,7 @@ from ..errors import ConversationMissing
 from ..ledger import Child
 from ..protocols import ModelClient
 from ..secrets import SecretRegistry
-from ..specs import Agent, Workspace
+from ..specs import Agent, WorkspaceSpec
 from ..state import State
 from ..tools import ToolType
 from .hosts import Hosts
@@ -29,7 +29,7 @@ class Beginning(Protocol):
     async def create(
         self,
         agent: Agent,
-        workspace: Workspace,
+        workspace: WorkspaceSpec,
         conversation_id: str | None = None,
         tools: Sequence[ToolType] = (),
         secrets: SecretRegistry | None = None,

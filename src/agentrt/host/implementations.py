@@ -12,7 +12,7 @@ from ..critics import CRITICS
 from ..decisions.agents import check_names
 from ..loading import load
 from ..protocols import Condenser, Critic, SecurityAnalyzer
-from ..specs import Agent, Tool, ToolDefinition, Workspace
+from ..specs import Agent, Tool, ToolDefinition, WorkspaceSpec
 from ..specs.agent import MODEL, RULES
 from ..specs.built_in_agents import BUILT_IN_AGENTS
 from ..specs.given import functions
@@ -82,7 +82,7 @@ class Implementations:
         if agent.checkpoints:
             await load(KEEPER)
 
-    def tools_of(self, agent: Agent, workspace: Workspace, more: Sequence[ToolType], quota: Quota) -> Tools:
+    def tools_of(self, agent: Agent, workspace: WorkspaceSpec, more: Sequence[ToolType], quota: Quota) -> Tools:
         """Return the tools of an agent in a workspace. Raise `ToolMissing`."""
         types, brought = self.types(more), {spec.name: client_tool(spec) for spec in agent.client_tools}
         named = {spec.name: spec for spec in (*agent.tools, *map(Tool, brought), *map(Tool, ALWAYS))}

@@ -41,7 +41,7 @@ from ..ids import new_id
 from ..placing import Setting
 from ..protocols import Critic, SecurityAnalyzer
 from ..sandboxes.in_memory import InMemory
-from ..specs import Hook, Workspace
+from ..specs import Hook, WorkspaceSpec
 from ..state import State
 from ..tools import Tools
 from .calls import JUDGED_WITHOUT, model_error
@@ -200,7 +200,7 @@ class RecordedCritic(Critic):
     def __init__(self, recording: Recording, stage: Stage, name: str) -> None:
         self._recording, self._stage, self._name = recording, stage, name
 
-    async def evaluate(self, events: object, workspace: Workspace) -> CriticResult:
+    async def evaluate(self, events: object, workspace: WorkspaceSpec) -> CriticResult:
         """Return the recorded score and text. Raises the recorded error."""
         said = self._recording.judged(self._name, self._stage.matched)
         if said is None:
@@ -223,7 +223,7 @@ class RecordedJudge(CriticActor):
         log: Log,
         critics: Mapping[str, Callable[[], Critic]],
         calls: SideCalls,
-        workspace: Workspace,
+        workspace: WorkspaceSpec,
     ) -> None:
         super().__init__(log, critics, calls, workspace)
         self._recording, self._stage = recording, stage

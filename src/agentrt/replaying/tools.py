@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..context.replies import BadCall
 from ..events import AgentErrorEvent, ObservationEvent
 from ..protocols import Observation, ToolContext
-from ..specs import ToolDefinition, Workspace
+from ..specs import ToolDefinition, WorkspaceSpec
 from ..specs.agent import MODEL
 from ..specs.deferral import CALL, SEARCH
 from ..specs.tool import ALWAYS
@@ -102,7 +102,7 @@ def servers_tools(recording: Recording, stage: Stage) -> list[ToolType]:
     return [_logged(definition, stage, recording) for definition in found]
 
 
-def _acting(kind: ToolType, stage: Stage, workspace: Workspace) -> ToolType:
+def _acting(kind: ToolType, stage: Stage, workspace: WorkspaceSpec) -> ToolType:
     return dataclasses.replace(
         kind,
         executor=lambda params: RecordedExecutor(stage, kind.name),
@@ -114,7 +114,7 @@ def _logged(definition: ToolDefinition, stage: Stage, recording: Recording) -> T
     """Return a tool that is known only from the log."""
     name = definition.name
 
-    def resources(arguments: Any, _: Workspace) -> tuple[str, ...]:
+    def resources(arguments: Any, _: WorkspaceSpec) -> tuple[str, ...]:
         checked = recording.checked.get((name, bytes(arguments)))
         if checked is not None and checked.problem is not None:
             raise BadCall(checked.problem)

@@ -13,13 +13,13 @@ import msgspec
 
 from ..errors import ToolError
 from ..placing import PIPE, PlaceFacts, Python, Setting, Stream
-from ..specs.workspace import Workspace
+from ..specs.workspace import WorkspaceSpec
 
 Program = Callable[["Act"], Awaitable[int]]
 """What a program does; it returns its exit code."""
 
 
-class MemoryWorkspace(Workspace, msgspec.Struct, frozen=True, tag="memory"):
+class MemoryWorkspace(WorkspaceSpec, msgspec.Struct, frozen=True, tag="memory"):
     """A directory that is only in memory."""
 
     path: str = "/workspace"
@@ -185,7 +185,9 @@ class MemoryProcess:
 class InMemory:
     """A place in memory. `programs` has what can run, by the first word of a command."""
 
-    def __init__(self, workspace: Workspace, setting: Setting, programs: Mapping[str, Program] | None = None) -> None:
+    def __init__(
+        self, workspace: WorkspaceSpec, setting: Setting, programs: Mapping[str, Program] | None = None
+    ) -> None:
         self.workspace, self.files = workspace, MemoryFiles(workspace.path)
         self.programs = dict(programs or {})
         self._start_soon, self._started = setting.start_soon, 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import ConfigurationError
 from ..placing import PLACE_TYPES, Place, PlaceType, Setting
-from ..specs import DockerWorkspace, LocalWorkspace, Workspace
+from ..specs import DockerWorkspace, LocalWorkspace, WorkspaceSpec
 from ..specs.workspace import PLACES, MissingWorkspace, tag_of
 
 
@@ -30,7 +30,7 @@ LOCAL = PlaceType(LocalWorkspace, _here)
 DOCKER = PlaceType(DockerWorkspace, _in_container, _engine_answers)
 
 
-def place_type(workspace: Workspace) -> PlaceType:
+def place_type(workspace: WorkspaceSpec) -> PlaceType:
     """Return the kind of a workspace. Raises `ConfigurationError` if it is not installed."""
     tag = workspace.kind if isinstance(workspace, MissingWorkspace) else tag_of(type(workspace))
     if (found := PLACE_TYPES.get(tag)) is None:
@@ -40,6 +40,6 @@ def place_type(workspace: Workspace) -> PlaceType:
     return found
 
 
-def place_of(workspace: Workspace, setting: Setting) -> Place:
+def place_of(workspace: WorkspaceSpec, setting: Setting) -> Place:
     """Return the place of a workspace. Raises `ConfigurationError` if its kind is not installed."""
     return place_type(workspace).open(workspace, setting)

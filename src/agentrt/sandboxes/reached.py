@@ -14,7 +14,7 @@ from posixpath import normpath
 from anyio.from_thread import check_cancelled
 
 from ..errors import ToolError, WorkspaceError
-from ..specs import Workspace
+from ..specs import WorkspaceSpec
 from .beneath import Beneath
 
 _AT_ONCE = 1_000
@@ -27,7 +27,9 @@ class ReachedFiles:
     below that directory. All functions are for a thread: they block.
     """
 
-    def __init__(self, workspace: Workspace, within: str | None = None, ends: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, workspace: WorkspaceSpec, within: str | None = None, ends: Mapping[str, str] | None = None
+    ) -> None:
         """With `ends`, files are opened only at the places that a rating has seen, see `RatedEnds`."""
         self._workspace, self._within = workspace, within
         self._confined = not workspace.on_this_machine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..specs import SecurityRisk, Workspace
+from ..specs import SecurityRisk, WorkspaceSpec
 from ..specs.effects import Effects
 from ..specs.flow import Label, Sink
 from ..specs.given import Given
@@ -27,7 +27,7 @@ class Scene(msgspec.Struct, frozen=True):
     machine on which processes of the conversation listen, and no other process.
     """
 
-    workspace: Workspace
+    workspace: WorkspaceSpec
     directory: str | None
     files: dict[str, str] = {}
     own: Own = Own()

@@ -18,7 +18,7 @@ from ..deltas import Delta
 from ..events import KnownEvent
 from ..frames import FromServer, Problem, ToServer
 from ..specs.shorthand import SHORT
-from ..specs.workspace import BUILT_IN, Workspace
+from ..specs.workspace import BUILT_IN, WorkspaceSpec
 from .docstrings import described, structs_of
 from .routing import Endpoint
 
@@ -38,7 +38,7 @@ def components(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     events: Any = reduce(or_, map(_schematic, get_args(KnownEvent)))
     workspaces: Any = reduce(or_, BUILT_IN)
     named = {
-        "Workspace": workspaces,
+        "WorkspaceSpec": workspaces,
         "Control": AnyControl,
         "FrameToServer": ToServer,
         "Event": events,
@@ -64,8 +64,8 @@ def components(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
 
 def _open(kind: type) -> dict[str, Any]:
     """Return the schema of a type whose kinds are not all known here: of those that are built in."""
-    if kind is Workspace:
-        return referred("Workspace")
+    if kind is WorkspaceSpec:
+        return referred("WorkspaceSpec")
     raise NotImplementedError
 
 

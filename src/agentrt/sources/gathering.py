@@ -10,7 +10,7 @@ from ..errors import ConfigurationError
 from ..specs.agent_file import AgentFile
 from ..specs.context import AgentContext, ContextSource, Document, Gathered
 from ..specs.hooks import Hook
-from ..specs.workspace import Workspace
+from ..specs.workspace import WorkspaceSpec
 from ..workspaces.fingerprint import identity_of
 from . import agent_files, hook_files
 from .fetching import Fetched
@@ -28,7 +28,7 @@ from .text import Reader
 
 def gather(
     context: AgentContext,
-    workspace: Workspace,
+    workspace: WorkspaceSpec,
     home: Path | None = None,
     family: str = "",
     plugins: Sequence[Fetched] = (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from ..specs import AgentContext, Workspace
+from ..specs import AgentContext, WorkspaceSpec
 from ..specs.context import Document
 from ..specs.memory import KIND, LONGEST, MEMORY_FILES, Scope, memory_name, newest
 from ..specs.skill import Origin
@@ -27,7 +27,9 @@ def find_memory(root: Path, reader: Reader, origin: Origin) -> tuple[Document, .
     return ()
 
 
-async def memories_of(owner: str, context: AgentContext, workspace: Workspace, shelf: Shelf) -> AsyncIterator[Document]:
+async def memories_of(
+    owner: str, context: AgentContext, workspace: WorkspaceSpec, shelf: Shelf
+) -> AsyncIterator[Document]:
     """Yield the memory for the conversations of an owner. Raises `ConfigurationError`."""
     scopes: dict[Scope, bool] = {"user": context.load_user_skills, "project": context.load_project_skills}
     for scope, wanted in scopes.items():

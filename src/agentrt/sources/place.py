@@ -8,14 +8,14 @@ from datetime import datetime
 from pathlib import Path
 
 from ..specs.context import Facts
-from ..specs.workspace import Workspace
+from ..specs.workspace import WorkspaceSpec
 from .text import beginning_of
 
 _HEAD = "ref: refs/heads/"
 _NAME = re.compile(r"[\w./#@+=-]{1,200}")
 
 
-def facts_of(workspace: Workspace, root: Path, current: str | bool) -> Facts:
+def facts_of(workspace: WorkspaceSpec, root: Path, current: str | bool) -> Facts:
     """Return what an agent is told about the place. `root` is the root of the repository; `current` is the time, or
     whether to tell the time.
     """
@@ -40,7 +40,7 @@ def git_branch(root: Path) -> str:
     return branch if _NAME.fullmatch(branch) else ""
 
 
-def _platform(workspace: Workspace) -> str:
+def _platform(workspace: WorkspaceSpec) -> str:
     return workspace.told or f"{platform.system()} {platform.release()} ({platform.machine()})"
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ..context.prompt import family
 from ..context.resolving import Profiles, Resolved, joined, resolved
 from ..errors import ConfigurationError
-from ..specs import Agent, ToolDefinition, Workspace
+from ..specs import Agent, ToolDefinition, WorkspaceSpec
 from ..specs.context import AgentContext, ContextProblem, Document, Gathered, Offer, PluginSource
 from ..state import State
 from ..storing import Shelf
@@ -28,7 +28,7 @@ from .writings import Withheld, concerns, withheld, written
 PLUGINS = "plugins"
 
 
-Resolve = Callable[[Agent, Workspace, Mapping[str, ToolDefinition], str | None], Awaitable[Resolved]]
+Resolve = Callable[[Agent, WorkspaceSpec, Mapping[str, ToolDefinition], str | None], Awaitable[Resolved]]
 """Reads what an agent is told in a workspace, given the available tools and the owner of the conversation.
 
 Raises `ConfigurationError`.
@@ -50,7 +50,7 @@ class Resolver:
         self._home, self._cache, self._shelf, self._profile = home, cache, shelf, profile
 
     async def resolve(
-        self, agent: Agent, workspace: Workspace, tools: Mapping[str, ToolDefinition], owner: str | None = None
+        self, agent: Agent, workspace: WorkspaceSpec, tools: Mapping[str, ToolDefinition], owner: str | None = None
     ) -> Resolved:
         """Return what an agent is told in a workspace; files that cannot be read are among the problems of its event.
 
@@ -134,7 +134,7 @@ class Resolver:
         return resolved(agent, context, found, agreed, partial(tool_named, tools), self._profile)
 
     async def _fetched(
-        self, sources: Sequence[PluginSource], workspace: Workspace, problems: Problems
+        self, sources: Sequence[PluginSource], workspace: WorkspaceSpec, problems: Problems
     ) -> list[Fetched]:
         plugins: list[Fetched] = []
         for source in sources:

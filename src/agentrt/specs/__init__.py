@@ -30,7 +30,7 @@ from .rules import PermissionRule
 from .skill import Skill
 from .stuck import Critic, StuckDetection
 from .tool import ClientTool, Edits, OnCrash, Same, Tool, ToolAnnotations, ToolDefinition
-from .workspace import DockerWorkspace, LocalWorkspace, RemoteWorkspace, Workspace
+from .workspace import DockerWorkspace, LocalWorkspace, RemoteWorkspace, WorkspaceSpec
 
 __all__ = [
     "DEFAULT_TOOLS",
@@ -85,6 +85,6 @@ __all__ = [
     "Tool",
     "ToolAnnotations",
     "ToolDefinition",
-    "Workspace",
+    "WorkspaceSpec",
     "replaced",
 ]

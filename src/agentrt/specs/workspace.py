@@ -21,7 +21,7 @@ NOWHERE = "/nonexistent/workspace"
 """A directory that is on no machine."""
 
 
-class Workspace:
+class WorkspaceSpec:
     """The base of all kinds of workspaces. A kind is a frozen struct with a tag of its own.
 
     Its `path` is the absolute directory in which tools begin, as they see it.
@@ -58,7 +58,7 @@ class Workspace:
         return ""
 
 
-class LocalWorkspace(Workspace, msgspec.Struct, frozen=True, tag="local"):
+class LocalWorkspace(WorkspaceSpec, msgspec.Struct, frozen=True, tag="local"):
     """A directory of this machine, in which commands run; `path` is absolute in the log."""
 
     path: str
@@ -66,7 +66,7 @@ class LocalWorkspace(Workspace, msgspec.Struct, frozen=True, tag="local"):
     seen_here: ClassVar[bool] = True
 
 
-class DockerWorkspace(Workspace, Given, frozen=True, tag="docker"):
+class DockerWorkspace(WorkspaceSpec, Given, frozen=True, tag="docker"):
     """A directory of this machine, with tools in a container that sees only this directory, under the same path.
 
     `image` needs a bash; a missing image is pulled. `network` is Docker's name for it: "none", "bridge" or a
@@ -106,7 +106,7 @@ class DockerWorkspace(Workspace, Given, frozen=True, tag="docker"):
         return f"a Linux container of the image {self.image}{network}, which sees only that directory"
 
 
-class MissingWorkspace(Workspace, msgspec.Struct, frozen=True, tag="missing"):
+class MissingWorkspace(WorkspaceSpec, msgspec.Struct, frozen=True, tag="missing"):
     """A workspace in a log, of a kind that is not installed here; `given` is what the log has of it.
 
     Such a conversation can be read, but not opened.
@@ -117,14 +117,14 @@ class MissingWorkspace(Workspace, msgspec.Struct, frozen=True, tag="missing"):
     given: msgspec.Raw
 
 
-def tag_of(kind: type[Workspace]) -> str:
+def tag_of(kind: type[WorkspaceSpec]) -> str:
     """Return the name of a kind in the log."""
     return str(kind.__struct_config__.tag)  # type: ignore[attr-defined]
 
 
 BUILT_IN = (LocalWorkspace, DockerWorkspace, MissingWorkspace)
 
-KINDS: dict[str, type[Workspace]] = {"local": LocalWorkspace, "docker": DockerWorkspace}
+KINDS: dict[str, type[WorkspaceSpec]] = {"local": LocalWorkspace, "docker": DockerWorkspace}
 """The known kinds by their tags; a `PlaceType` adds its own."""
 
 
@@ -133,7 +133,7 @@ def as_workspace(kind: type, given: Any) -> Any:
 
     Raises `msgspec.ValidationError`.
     """
-    if kind is not Workspace or isinstance(given, Workspace):
+    if kind is not WorkspaceSpec or isinstance(given, WorkspaceSpec):
         return given
     outline = msgspec.convert(given, _Outline)
     if outline.type == "missing":
@@ -148,7 +148,7 @@ PLACES = "agentrt.places"
 
 
 @cache
-def _offered(tag: str) -> type[Workspace] | None:
+def _offered(tag: str) -> type[WorkspaceSpec] | None:
     """Return the kind with a tag that an installed package offers. A `PlaceType` that is made is in `KINDS`."""
     for point in entry_points(group=PLACES, name=tag):
         point.load()

@@ -18,7 +18,7 @@ from ..context.replies import DO_NOT_FIT, BadCall
 from ..decisions import EVERYTHING, FILE
 from ..errors import ConfigurationError, ToolMissing
 from ..protocols import Observation, ToolContext, ToolExecutor
-from ..specs import Edits, OnCrash, Tool, ToolAnnotations, ToolDefinition, Workspace
+from ..specs import Edits, OnCrash, Tool, ToolAnnotations, ToolDefinition, WorkspaceSpec
 from ..specs.content import sound
 from ..specs.effects import Effects
 from ..specs.flow import Label
@@ -29,11 +29,11 @@ from ..specs.tool import Same
 Params: TypeAlias = Mapping[str, str | int | float | bool | None]
 
 
-def _undeclared(action: Any, workspace: Workspace) -> tuple[str, ...] | None:
+def _undeclared(action: Any, workspace: WorkspaceSpec) -> tuple[str, ...] | None:
     return None
 
 
-def nothing(action: Any, workspace: Workspace) -> Effects:
+def nothing(action: Any, workspace: WorkspaceSpec) -> Effects:
     """Return the `effects` of a tool that touches nothing."""
     return Effects()
 
@@ -85,9 +85,9 @@ class ToolType:
     annotations: ToolAnnotations = ToolAnnotations()
     on_crash: OnCrash = OnCrash.ASK
     holds_resource: bool = False
-    resources: Callable[[Any, Workspace], tuple[str, ...] | None] = _undeclared
+    resources: Callable[[Any, WorkspaceSpec], tuple[str, ...] | None] = _undeclared
     labels: tuple[Label, ...] = ()
-    effects: Callable[[Any, Workspace], Effects] | None = None
+    effects: Callable[[Any, WorkspaceSpec], Effects] | None = None
     same: Same | str | None = None
     headline: tuple[str, ...] | str = ()
     edits: Edits | None = None
@@ -188,7 +188,7 @@ class Elsewhere:
 def defined_tool(
     definition: ToolDefinition,
     executor: Callable[[], ToolExecutor],
-    resources: Callable[[Any, Workspace], tuple[str, ...] | None],
+    resources: Callable[[Any, WorkspaceSpec], tuple[str, ...] | None],
     action: type[Any] = dict[str, Any],
 ) -> DefinedTool:
     """Return a tool with this definition and executor."""
@@ -222,7 +222,7 @@ class Tools:
         self,
         specs: Iterable[Tool],
         types: Mapping[str, ToolType],
-        workspace: Workspace,
+        workspace: WorkspaceSpec,
         *,
         rated: bool = False,
     ) -> None:
@@ -347,6 +347,6 @@ def _told(error: BaseException) -> str:
     return sound(f"{type(error).__name__}: {error}")
 
 
-def file_key(path: str, workspace: Workspace) -> str:
+def file_key(path: str, workspace: WorkspaceSpec) -> str:
     """Return the resource key of a file."""
     return f"{FILE}{normpath(Path(workspace.path, path))}"

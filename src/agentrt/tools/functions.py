@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, overload
 
 from ..errors import ConfigurationError
 from ..protocols import Observation, ToolContext
-from ..specs import Agent, Edits, Effects, OnCrash, Same, ToolAnnotations, Workspace
+from ..specs import Agent, Edits, Effects, OnCrash, Same, ToolAnnotations, WorkspaceSpec
 from ..specs.content import sound, text
 from ..specs.flow import Label
 from ..specs.schemas import encoded
@@ -36,8 +36,8 @@ def tool(
     name: str | None = None,
     annotations: ToolAnnotations = ...,
     on_crash: OnCrash = ...,
-    effects: Callable[[Any, Workspace], Effects] | None = ...,
-    resources: Callable[[Any, Workspace], tuple[str, ...] | None] = ...,
+    effects: Callable[[Any, WorkspaceSpec], Effects] | None = ...,
+    resources: Callable[[Any, WorkspaceSpec], tuple[str, ...] | None] = ...,
     same: Same | str | None = ...,
     headline: tuple[str, ...] | str = ...,
     edits: Edits | None = ...,
@@ -90,7 +90,7 @@ def _named(declared: Any, signature: Signature) -> Any:
     if not callable(declared):
         return declared
 
-    def told(action: Any, workspace: Workspace) -> Any:
+    def told(action: Any, workspace: WorkspaceSpec) -> Any:
         return declared(SimpleNamespace(**signature.values(action)), workspace)
 
     return told

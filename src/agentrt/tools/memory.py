@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from ..errors import ToolError
 from ..protocols import Observation, ToolContext
-from ..specs import Effects, OnCrash, ToolAnnotations, Workspace
+from ..specs import Effects, OnCrash, ToolAnnotations, WorkspaceSpec
 from ..specs.content import text
 from ..specs.memory import LONGEST_NOTE, MEMORY_FILES, Scope
 from .definition import Params, ToolType
@@ -69,7 +69,7 @@ def _removed(notes: str, said: str) -> str:
     return "\n".join(kept)
 
 
-def _effects(action: MemoryAction, workspace: Workspace) -> Effects:
+def _effects(action: MemoryAction, workspace: WorkspaceSpec) -> Effects:
     path = MEMORY_FILES[0] if action.scope == "project" else f"~/{MEMORY_FILES[0]}"
     return Effects(reads=(path,)) if action.command == "view" else Effects(reads=(path,), writes=(path,))
 

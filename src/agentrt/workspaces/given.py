@@ -9,12 +9,14 @@ import anyio.to_thread
 
 from ..errors import WorkspaceMissing
 from ..sandboxes.installed import keep_out
-from ..specs import LocalWorkspace, PermissionRule, Workspace
+from ..specs import LocalWorkspace, PermissionRule, WorkspaceSpec
 from ..storing import Storage
 from .project_rules import project_rules
 
 
-async def workspace_of(given: Path | str | Workspace, storage: Storage) -> tuple[Workspace, tuple[PermissionRule, ...]]:
+async def workspace_of(
+    given: Path | str | WorkspaceSpec, storage: Storage
+) -> tuple[WorkspaceSpec, tuple[PermissionRule, ...]]:
     """Return a workspace with an absolute path, and its rules in a storage.
 
     Raises `WorkspaceMissing`, or `ConfigurationError` if the rules cannot be read.
@@ -23,7 +25,7 @@ async def workspace_of(given: Path | str | Workspace, storage: Storage) -> tuple
     return workspace, await project_rules(storage, workspace.path)
 
 
-def _looked_up(given: Path | str | Workspace) -> Workspace:
+def _looked_up(given: Path | str | WorkspaceSpec) -> WorkspaceSpec:
     workspace = LocalWorkspace(str(given)) if isinstance(given, Path | str) else given
     if not workspace.seen_here:
         return workspace

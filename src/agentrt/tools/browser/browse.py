@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from ...errors import ToolError
 from ...protocols import Observation, ToolContext
-from ...specs import OnCrash, ToolAnnotations, Workspace
+from ...specs import OnCrash, ToolAnnotations, WorkspaceSpec
 from ...specs.effects import Effects
 from ..definition import Params, ToolType
 from .gym import GymCall, documented, parsed
@@ -87,7 +87,7 @@ def _calls(action: BrowseAction) -> tuple[GymCall, ...]:
 _LOOKING = frozenset({"noop", "scroll", "send_msg_to_user", "report_infeasible", "tab_focus", "hover", "mouse_move"})
 
 
-def _effects(action: BrowseAction, workspace: Workspace) -> Effects:
+def _effects(action: BrowseAction, workspace: WorkspaceSpec) -> Effects:
     calls = _calls(action)
     reaches = [str(call.arguments["url"]) for call in calls if call.name == "goto"]
     if any(call.name not in _LOOKING and call.name != "goto" for call in calls):

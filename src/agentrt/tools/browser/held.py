@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from ...errors import ToolError
 from ...network.egress import MOST_BYTES
 from ...protocols import Lease, ToolContext
-from ...specs import Workspace
+from ...specs import WorkspaceSpec
 from ..definition import Params
 from ..web.asked import allowed, number
 from .chromium import chromium
@@ -65,6 +65,6 @@ class Held:
             lease.release()
 
 
-def one_at_a_time(action: object, workspace: Workspace) -> tuple[str, ...]:
+def one_at_a_time(action: object, workspace: WorkspaceSpec) -> tuple[str, ...]:
     """Return the one resource of all calls, so that no two act on the browser of a conversation at once."""
     return ("browser",)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...protocols import Observation, ToolContext
-from ...specs import OnCrash, ToolAnnotations, Workspace
+from ...specs import OnCrash, ToolAnnotations, WorkspaceSpec
 from ...specs.effects import Effects
 from ..definition import Params, ToolType
 from . import actions
@@ -48,17 +48,17 @@ _READS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, ope
 _ACTS = ToolAnnotations(open_world=True)
 
 
-def _goes(action: actions.Navigate, workspace: Workspace) -> Effects:
+def _goes(action: actions.Navigate, workspace: WorkspaceSpec) -> Effects:
     url = action.url if "://" in action.url else f"https://{action.url}"
     return Effects(reaches=(url,))
 
 
-def _acts(action: Any, workspace: Workspace) -> Effects:
+def _acts(action: Any, workspace: WorkspaceSpec) -> Effects:
     """Return a placeholder: the action may send data to the page's server, which is not known here."""
     return Effects(reaches=("https://page.invalid/",))
 
 
-def _looks(action: Any, workspace: Workspace) -> Effects:
+def _looks(action: Any, workspace: WorkspaceSpec) -> Effects:
     return Effects()
 
 
@@ -66,7 +66,7 @@ def _tool(
     kind: type[Any],
     name: str,
     said: str,
-    effects: Callable[[Any, Workspace], Effects] = _acts,
+    effects: Callable[[Any, WorkspaceSpec], Effects] = _acts,
     headline: str = "",
     **more: Any,
 ) -> ToolType:

@@ -15,7 +15,7 @@ from ...documents.rendering import shown
 from ...documents.running import read_document as read
 from ...executing import Observation, ToolContext
 from ...placing import Place
-from ...specs import Content, OnCrash, Workspace
+from ...specs import Content, OnCrash, WorkspaceSpec
 from ..declared import READS, reads_path
 from ..definition import Params, ToolType, file_key
 from ..files.documents import MOST_BYTES
@@ -113,7 +113,7 @@ async def _said(found: Document, path: str, context: ToolContext) -> list[Conten
     return await shortened(text, MAX_SHOWN, "document", context)
 
 
-def _touches(action: ReadDocumentAction, workspace: Workspace) -> tuple[str, ...]:
+def _touches(action: ReadDocumentAction, workspace: WorkspaceSpec) -> tuple[str, ...]:
     return (file_key(action.path, workspace),)
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ...errors import ToolError
 from ...protocols import ToolContext
-from ...specs import Edits, OnCrash, ToolAnnotations, Workspace
+from ...specs import Edits, OnCrash, ToolAnnotations, WorkspaceSpec
 from ...specs.effects import Effects, FileText
 from ..clipping import clip
 from ..definition import Params, ToolType, file_key
@@ -67,11 +67,11 @@ def _replaced(text: str, old: str, new: str, times: int, path: str) -> Replaced:
     return Replaced(text.replace(old, new), text.count("\n", 0, text.find(old)) + 1)
 
 
-def _touches(action: EditAction, workspace: Workspace) -> tuple[str, ...]:
+def _touches(action: EditAction, workspace: WorkspaceSpec) -> tuple[str, ...]:
     return (file_key(action.file_path, workspace),)
 
 
-def _effects(action: EditAction, workspace: Workspace) -> Effects:
+def _effects(action: EditAction, workspace: WorkspaceSpec) -> Effects:
     if "\0" in action.file_path:
         return Effects()
     created = None if action.old_string else action.new_string

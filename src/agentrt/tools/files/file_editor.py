@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ...errors import ToolError
 from ...protocols import ToolContext
-from ...specs import Edits, OnCrash, Same, ToolAnnotations, Workspace
+from ...specs import Edits, OnCrash, Same, ToolAnnotations, WorkspaceSpec
 from ...specs.effects import Effects, FileText
 from ..clipping import clip
 from ..definition import Params, ToolType, file_key
@@ -122,11 +122,11 @@ def _undo(path: str, seq: int, edit: Edit, context: ToolContext) -> FileEditorOb
     return edited(path, seen, shown(text, context), f"Took back the last edit of {path}.{others}", seq)
 
 
-def _touches(action: FileEditorAction, workspace: Workspace) -> tuple[str, ...]:
+def _touches(action: FileEditorAction, workspace: WorkspaceSpec) -> tuple[str, ...]:
     return (file_key(action.path, workspace),)
 
 
-def _effects(action: FileEditorAction, workspace: Workspace) -> Effects:
+def _effects(action: FileEditorAction, workspace: WorkspaceSpec) -> Effects:
     if not action.path or "\0" in action.path:
         return Effects()  # it will be refused
     if action.command == "view":

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from ...errors import ToolError
 from ...protocols import Files, Observation, ToolContext
-from ...specs import OnCrash, Workspace
+from ...specs import OnCrash, WorkspaceSpec
 from ...specs.content import sound, text
 from ...specs.effects import Effects
 from ..declared import READS, nothing_shared
@@ -85,7 +85,7 @@ def _size(path: str, files: Files) -> str:
     return f" ({status.st_size:,} bytes)" if status is not None else ""
 
 
-def _effects(action: ListDirectoryAction, workspace: Workspace) -> Effects:
+def _effects(action: ListDirectoryAction, workspace: WorkspaceSpec) -> Effects:
     return Effects(reads=() if "\0" in action.dir_path else (action.dir_path or workspace.path,))
 
 

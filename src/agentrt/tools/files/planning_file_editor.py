@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ...errors import ToolError
 from ...protocols import ToolContext
-from ...specs import Edits, OnCrash, Same, ToolAnnotations, Workspace
+from ...specs import Edits, OnCrash, Same, ToolAnnotations, WorkspaceSpec
 from ...specs.effects import Effects, FileText
 from ..definition import Params, ToolType, file_key
 from .file_editor import FileEditor, FileEditorAction
@@ -61,19 +61,19 @@ def _begun(plan: str, anew: bool, context: ToolContext) -> None:
         context.files.remove(plan)
 
 
-def _plan(workspace: Workspace) -> str:
+def _plan(workspace: WorkspaceSpec) -> str:
     return normpath(f"{workspace.path}/{PLAN}")
 
 
-def _path(action: FileEditorAction, workspace: Workspace) -> str:
+def _path(action: FileEditorAction, workspace: WorkspaceSpec) -> str:
     return normpath(action.path if action.path.startswith("/") else f"{workspace.path}/{action.path}")
 
 
-def _touches(action: FileEditorAction, workspace: Workspace) -> tuple[str, ...]:
+def _touches(action: FileEditorAction, workspace: WorkspaceSpec) -> tuple[str, ...]:
     return (file_key(_path(action, workspace), workspace),)
 
 
-def _effects(action: FileEditorAction, workspace: Workspace) -> Effects:
+def _effects(action: FileEditorAction, workspace: WorkspaceSpec) -> Effects:
     if "\0" in action.path:
         return Effects()
     plan = _plan(workspace)

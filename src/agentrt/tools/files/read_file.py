@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from ...errors import ToolError
 from ...protocols import Observation, ToolContext
-from ...specs import OnCrash, TextContent, Workspace
+from ...specs import OnCrash, TextContent, WorkspaceSpec
 from ...specs.effects import Effects
 from ..clipping import clip
 from ..declared import READS
@@ -81,11 +81,11 @@ def _read(path: str, action: ReadFileAction, context: ToolContext) -> ReadFileOb
     )
 
 
-def _touches(action: ReadFileAction, workspace: Workspace) -> tuple[str, ...]:
+def _touches(action: ReadFileAction, workspace: WorkspaceSpec) -> tuple[str, ...]:
     return (file_key(action.file_path, workspace),)
 
 
-def _effects(action: ReadFileAction, workspace: Workspace) -> Effects:
+def _effects(action: ReadFileAction, workspace: WorkspaceSpec) -> Effects:
     return Effects(reads=() if "\0" in action.file_path else (action.file_path,))
 
 

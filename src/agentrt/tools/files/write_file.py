@@ -10,7 +10,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from ...protocols import ToolContext
-from ...specs import Edits, OnCrash, ToolAnnotations, Workspace
+from ...specs import Edits, OnCrash, ToolAnnotations, WorkspaceSpec
 from ...specs.effects import Effects, FileText
 from ..definition import Params, ToolType, file_key
 from .opened import FileEditorObservation, edited, opened, place, shown
@@ -45,11 +45,11 @@ def _write(action: WriteFileAction, context: ToolContext) -> FileEditorObservati
     return edited(path, before, shown(new.text, context), f"{'Created' if old is None else 'Wrote'} {path}.")
 
 
-def _touches(action: WriteFileAction, workspace: Workspace) -> tuple[str, ...]:
+def _touches(action: WriteFileAction, workspace: WorkspaceSpec) -> tuple[str, ...]:
     return (file_key(action.file_path, workspace),)
 
 
-def _effects(action: WriteFileAction, workspace: Workspace) -> Effects:
+def _effects(action: WriteFileAction, workspace: WorkspaceSpec) -> Effects:
     return Effects(writes=() if "\0" in action.file_path else (FileText(action.file_path, action.content),))
 
 

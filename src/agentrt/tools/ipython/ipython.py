@@ -15,7 +15,7 @@ from msgspec import Meta
 from ...errors import ToolError
 from ...executing import Made, Observation, ToolContext
 from ...placing import Python
-from ...specs import Content, OnCrash, Same, TextContent, ToolAnnotations, Workspace
+from ...specs import Content, OnCrash, Same, TextContent, ToolAnnotations, WorkspaceSpec
 from ...specs.content import plain, text
 from ...specs.effects import Effects
 from ..clipping import clip
@@ -260,11 +260,11 @@ async def _clipped(content: tuple[Content, ...], context: ToolContext) -> tuple[
     return (*found, *(block for block in content if not isinstance(block, TextContent)))
 
 
-def _runs(action: IPythonAction, workspace: Workspace) -> Effects:
+def _runs(action: IPythonAction, workspace: WorkspaceSpec) -> Effects:
     return effects_of(action.code)
 
 
-def _one(action: IPythonAction, workspace: Workspace) -> tuple[str, ...]:
+def _one(action: IPythonAction, workspace: WorkspaceSpec) -> tuple[str, ...]:
     return ("ipython",)
 
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ...errors import ToolError
 from ...ids import new_id
 from ...protocols import Files, Observation, ToolContext
-from ...specs import OnCrash, ToolAnnotations, Workspace
+from ...specs import OnCrash, ToolAnnotations, WorkspaceSpec
 from ...specs.content import sound, text
 from ...specs.effects import Effects, FileText
 from ..clipping import clip
@@ -228,7 +228,7 @@ def absolute(path: str, root: str) -> str:
     return normpath(os.path.join(root, path))
 
 
-def files_of(patch: str, workspace: Workspace) -> dict[str, str | None]:
+def files_of(patch: str, workspace: WorkspaceSpec) -> dict[str, str | None]:
     """Return the files that a patch names, each with its whole new text if that is known; none for an invalid patch."""
     found: dict[str, str | None] = {}
     try:
@@ -242,15 +242,15 @@ def files_of(patch: str, workspace: Workspace) -> dict[str, str | None]:
     return found
 
 
-def _touches(action: ApplyPatchAction, workspace: Workspace) -> tuple[str, ...]:
+def _touches(action: ApplyPatchAction, workspace: WorkspaceSpec) -> tuple[str, ...]:
     return tuple(file_key(path, workspace) for path in files_of(action.patch, workspace))
 
 
-def _effects(action: ApplyPatchAction, workspace: Workspace) -> Effects:
+def _effects(action: ApplyPatchAction, workspace: WorkspaceSpec) -> Effects:
     return effects_of(action.patch, workspace)
 
 
-def effects_of(patch: str, workspace: Workspace) -> Effects:
+def effects_of(patch: str, workspace: WorkspaceSpec) -> Effects:
     """Return what a patch writes."""
     return Effects(writes=tuple(FileText(path, new) for path, new in files_of(patch, workspace).items()))
 

@@ -15,7 +15,7 @@ from ...decisions import ANY_FILE
 from ...errors import ConfigurationError, ToolError
 from ...protocols import Observation, ToolContext
 from ...secrets import HIDDEN
-from ...specs import OnCrash, Same, TextContent, ToolAnnotations, Workspace
+from ...specs import OnCrash, Same, TextContent, ToolAnnotations, WorkspaceSpec
 from ...specs.effects import Effects, Source
 from ...specs.quota import PROCESSES
 from ..definition import Params, ToolType
@@ -263,11 +263,11 @@ def _footer(
     )
 
 
-def _touches(action: TerminalAction, workspace: Workspace) -> tuple[str, ...]:
+def _touches(action: TerminalAction, workspace: WorkspaceSpec) -> tuple[str, ...]:
     return (f"terminal:{action.session or MAIN}", ANY_FILE)
 
 
-def _runs(action: TerminalAction, workspace: Workspace) -> Effects:
+def _runs(action: TerminalAction, workspace: WorkspaceSpec) -> Effects:
     if not action.is_input and (patch := typed_patch(action.command)) is not None:
         from ..patch.apply_patch import effects_of  # needed by few
 

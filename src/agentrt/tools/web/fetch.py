@@ -21,7 +21,7 @@ from ...network import Bounds, Guard, Question
 from ...network.exchange import LONGEST, MOST_BYTES
 from ...protocols import Clock, Observation, ToolContext
 from ...sandboxes.here import THIS_MACHINE
-from ...specs import Content, ImageContent, OnCrash, TextContent, ToolAnnotations, Workspace
+from ...specs import Content, ImageContent, OnCrash, TextContent, ToolAnnotations, WorkspaceSpec
 from ...specs.content import sound
 from ...specs.effects import Effects
 from ..clipping import clip
@@ -222,7 +222,7 @@ def _refused(page: Page, text: str) -> str:
     return f"{page.url} answered HTTP {page.status}. {hint}.{words}"
 
 
-def _effects(action: FetchAction, workspace: Workspace) -> Effects:
+def _effects(action: FetchAction, workspace: WorkspaceSpec) -> Effects:
     return Effects(reaches=(action.url,))
 
 

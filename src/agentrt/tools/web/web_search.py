@@ -15,7 +15,7 @@ from ...network import Answer, Bounds, Guard
 from ...network.exchange import LONGEST
 from ...protocols import Observation, ToolContext
 from ...secrets import HIDDEN
-from ...specs import OnCrash, ToolAnnotations, Workspace
+from ...specs import OnCrash, ToolAnnotations, WorkspaceSpec
 from ...specs.content import sound, text
 from ...specs.effects import Effects
 from ..clipping import clip
@@ -195,7 +195,7 @@ def _list(found: tuple[Found, ...]) -> str:
     return "\n".join(rows)
 
 
-def _effects(action: WebSearchAction, workspace: Workspace) -> Effects:
+def _effects(action: WebSearchAction, workspace: WorkspaceSpec) -> Effects:
     """Return the fixed addresses of all engines: which engine is called depends on secrets that are not known here."""
     return Effects(reaches=tuple(api.url for api in APIS.values() if api.url))
 
