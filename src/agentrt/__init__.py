@@ -7,7 +7,7 @@ from .lazy import lazily
 if TYPE_CHECKING:
     from .context.condensing import Condensed
     from .context.judging import CriticResult
-    from .conversation import Conversation, run_sync
+    from .conversation import Conversation, Workspace, run_sync
     from .deltas import Delta
     from .errors import AgentrtError, ConfigurationError, NoAnswer, ToolError
     from .events import Cursor, Event, ExecutionStatus
@@ -102,6 +102,7 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "ToolType",
+    "Workspace",
     "output_schema",
     "run_sync",
     "tool",
@@ -114,6 +115,7 @@ if not TYPE_CHECKING:  # else any name would be one
             "Condensed": "context.condensing",
             "CriticResult": "context.judging",
             "Conversation": "conversation",
+            "Workspace": "conversation",
             "run_sync": "conversation",
             "Delta": "deltas",
             "AgentrtError": "errors",

@@ -43,6 +43,7 @@ from .loading import load
 from .mcp.connections import Connections
 from .mcp.hiding import hide_in
 from .mcp.tokens import tokens_of
+from .placing import Place
 from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.processes import runtime_files
 from .secrets import AnySecret, Cipher, KeyFile, LogMask, SecretRegistry, StoreKey
@@ -179,9 +180,12 @@ class Runtime:
         above: State | None = None,
         owner: str | None = None,
         more: Sequence[Event] = (),
+        *,
+        held: Place | None = None,
     ) -> tuple[str, ConversationGroup]:
         """Create a conversation, and return its id and its group, not yet entered. A delegated conversation has the
-        state `above` of its parent, and its parent's owner. `more` events follow the first ones.
+        state `above` of its parent, and its parent's owner. `more` events follow the first ones. `held` is an open
+        place of the workspace, which outlives the conversation.
 
         Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists`, or `ConfigurationError` for a container if no
         Docker engine answers.
@@ -194,7 +198,7 @@ class Runtime:
         owner = above.created.owner if above is not None and above.created is not None else owner
         told = hide_in(await self._resolved(sound_agent(agent), place, tools, owner, above), secrets)
         agent = await pinned(told.agent, place.path)
-        name, parts = conversation_id or new_id(), await self._parts(agent, place, tools, secrets)
+        name, parts = conversation_id or new_id(), await self._parts(agent, place, tools, secrets, held)
         check_rules(agent, parts.tools.definitions)
         if secrets.mask.text(place.path) != place.path:
             raise ConfigurationError("the workspace's path contains a secret, and would be masked: move the workspace")
@@ -208,9 +212,14 @@ class Runtime:
         return name, ConversationGroup(journal, State(), parts, place, first)
 
     async def open(
-        self, conversation_id: str, tools: Sequence[ToolType] = (), secrets: SecretRegistry | None = None
+        self,
+        conversation_id: str,
+        tools: Sequence[ToolType] = (),
+        secrets: SecretRegistry | None = None,
+        held: Place | None = None,
     ) -> ConversationGroup:
-        """Open an existing conversation from its log alone, and return its group, not yet entered.
+        """Open an existing conversation from its log alone, and return its group, not yet entered. `held` is an open
+        place of its workspace, which outlives it.
 
         Raises `ConversationMissing`, `LogLocked`, `LogCorrupt`, `WorkspaceMissing`, `ToolMissing`, or
         `ConfigurationError` if the kind of its workspace is not installed.
@@ -236,7 +245,7 @@ class Runtime:
             if not secrets.used:
                 self._restore(secrets, state, conversation_id)
             added = remembered(rules, (*state.spec.rules, *state.ledger.rules, *state.ledger.withdrawn))
-            parts = await self._parts(state.spec, place, tools, secrets)
+            parts = await self._parts(state.spec, place, tools, secrets, held)
             if state.ledger.goal is not None and (judge := state.ledger.goal.set.judge) is not None:
                 self.hide_keys(secrets, judge)
             return ConversationGroup(journal, state, parts, place, more=added)
@@ -351,7 +360,12 @@ class Runtime:
             self.consolidations.begin(state, secrets)
 
     async def _parts(
-        self, agent: Agent, workspace: WorkspaceSpec, tools: Sequence[ToolType], secrets: SecretRegistry
+        self,
+        agent: Agent,
+        workspace: WorkspaceSpec,
+        tools: Sequence[ToolType],
+        secrets: SecretRegistry,
+        held: Place | None = None,
     ) -> Parts:
         self.check(agent)
         await self._known.load(agent)
@@ -364,7 +378,8 @@ class Runtime:
             tools=self._known.tools_of(agent, workspace, tools, self._quota),
             secrets=secrets,
             retired=partial(self._retired, secrets),
-            children=children_of(self, tools, secrets),
+            children=children_of(self, tools, secrets, held),
+            held=held,
             **self._known.parts,
             restarts=self._restarts,
             durability=self.store.durability,

@@ -50,10 +50,11 @@ async def test_files_are_copied_both_ways(at: At, tmp_path: Path) -> None:
     here.write_bytes(LARGE)
     back.write_text("what was there before")
     async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
-        entry = await conversation.workspace.file_upload(here, "in/there.bin")
-        assert entry.size == len(LARGE)
+        sent = await conversation.workspace.file_upload(here, "in/there.bin")
+        assert (sent.success, sent.file_size, sent.destination_path) == (True, len(LARGE), "in/there.bin")
         assert (place.workspace / "in/there.bin").read_bytes() == LARGE
-        await conversation.workspace.file_download("in/there.bin", back)
+        got = await conversation.workspace.file_download(f"{place.workspace}/in/there.bin", back)
+        assert (got.success, got.file_size, got.destination_path) == (True, len(LARGE), str(back))
         assert back.read_bytes() == LARGE
         assert await conversation.workspace.read_file("in/there.bin") == LARGE
 
@@ -66,7 +67,7 @@ async def test_a_file_of_any_size_is_copied_through_little_memory(at: At, tmp_pa
         here.touch()
         os.truncate(here, size)
         with growth() as up:
-            assert (await files.file_upload(here, "there.bin")).size == size
+            assert (await files.file_upload(here, "there.bin")).file_size == size
         with growth() as down:
             await files.file_download("there.bin", back)
         with growth() as zipped:
@@ -141,17 +142,19 @@ async def test_what_cannot_be_had_is_told_in_the_same_words(at: At, tmp_path: Pa
         (place.workspace / "file").write_text("file")
         (place.workspace / "out").symlink_to("../outside")
         files = conversation.workspace
-        for asked in (files.read_file(path), files.file_download(path, tmp_path / "there")):
-            with pytest.raises(WorkspaceError) as refused:
-                await asked
-            assert refused.value.code == code
-            assert str(refused.value).startswith(WorkspaceError.REASONS[code])
+        with pytest.raises(WorkspaceError) as refused:
+            await files.read_file(path)
+        assert refused.value.code == code
+        assert str(refused.value).startswith(WorkspaceError.REASONS[code])
+        failed = await files.file_download(path, tmp_path / "there")
+        assert not failed.success
+        assert failed.error.startswith(WorkspaceError.REASONS[code])
         assert not (tmp_path / "there").exists()
         if path not in ("nothing", "out"):  # those can be written
-            for written in (files.write_file(path, "x"), files.file_upload(tmp_path / "here", path)):
-                with pytest.raises(WorkspaceError) as refused:
-                    await written
-                assert refused.value.code == code
+            with pytest.raises(WorkspaceError) as refused:
+                await files.write_file(path, "x")
+            assert refused.value.code == code
+            assert (await files.file_upload(tmp_path / "here", path)).error.startswith(WorkspaceError.REASONS[code])
         assert (tmp_path / "outside").read_text() == "of nobody's business"
         assert sorted(child.name for child in place.workspace.iterdir()) == ["directory", "file", "out"]
 
@@ -159,13 +162,10 @@ async def test_what_cannot_be_had_is_told_in_the_same_words(at: At, tmp_path: Pa
 async def test_errors_of_files_here_are_those_of_the_system(at: At, tmp_path: Path) -> None:
     async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
         files = conversation.workspace
-        with pytest.raises(FileNotFoundError):
-            await files.file_upload(tmp_path / "nothing", "there")
+        assert "No such file" in (await files.file_upload(tmp_path / "nothing", "there")).error
         (place.workspace / "kept").write_text("kept")
-        with pytest.raises(FileNotFoundError):
-            await files.file_download("kept", tmp_path / "nowhere" / "file")
-        with pytest.raises(IsADirectoryError):
-            await files.file_download("kept", tmp_path)
+        assert "No such file" in (await files.file_download("kept", tmp_path / "nowhere" / "file")).error
+        assert "Is a directory" in (await files.file_download("kept", tmp_path)).error
         assert [child.name for child in place.workspace.iterdir()] == ["kept"]
     assert not [child for child in tmp_path.iterdir() if child.name.startswith(".")]
 

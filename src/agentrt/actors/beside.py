@@ -8,6 +8,7 @@ from ..decisions.outcomes import clipped, told_of
 from ..errors import ActorError, LogError
 from ..events import CommandEnded, CommandStarted
 from ..placing import Masked, Place, StartSoon
+from ..workspaces.asking import CommandResult
 from ..workspaces.commands import Command, Commands
 from .event_log import Log
 
@@ -23,9 +24,7 @@ def commands_beside(log: Log, place: Place, start_soon: StartSoon, masked: Maske
             )
         )
 
-    async def ended(command: Command) -> None:
-        result = command.result
-        assert result is not None
+    async def ended(command: Command, result: CommandResult) -> None:
         event = CommandEnded(
             caused_by=command.id,
             exit_code=result.exit_code,

@@ -31,6 +31,7 @@ from ..loading import load
 from ..mcp.asking import ListServers, ServerAnswer, ServerQuestion
 from ..mcp.connections import Connections, Whose
 from ..mcp.status import ServerList
+from ..placing import Place
 from ..protocols import Condenser, Critic, Journal, ModelClient, SecurityAnalyzer
 from ..sandboxes.processes import listening, process_mark
 from ..secrets import SecretRegistry
@@ -59,7 +60,6 @@ from .tool_models import Retold, Saved, nothing_saved, nothing_told, told_anew
 from .veil import Veil
 
 if TYPE_CHECKING:
-    from ..placing import Place
     from ..workspaces.commands import Commands
     from .file_keeper import FileKeeper
     from .hooks import HookActor
@@ -108,6 +108,8 @@ class Parts(msgspec.Struct, frozen=True):
     """The resources that tools share, such as a browser; None: there are none, as in a replay."""
     shelf: Shelf | None = None
     """Holds the memories of owners."""
+    held: Place | None = None
+    """An open place of the workspace, which outlives the conversation; None: it opens one itself."""
     home: Path | None = None
     """The directory of the user's own memory."""
     beside: Callable[[str], str] | None = None
@@ -148,7 +150,7 @@ class ConversationGroup:
         self._servers: Servers | None = None
         self._commands: Commands | None = None
         """What people and programs run beside the agent, once they do."""
-        self._place: Place | None = None
+        self._place = parts.held
         """Where its tools act, once one does."""
         self.stops = 0
         """How often a pause or an interrupt was requested, so that it also stops a run that is only being prepared."""
@@ -207,7 +209,7 @@ class ConversationGroup:
                 await keeper.aclose()
             self.feed.close()
             await self._stack.aclose()
-            if self._place is not None:
+            if self._place is not None and self._parts.held is None:
                 with anyio.CancelScope(shield=True):
                     await self._place.close()
             self._actor.close()

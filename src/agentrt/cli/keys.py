@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-SCOPES = ("observe", "steer", "approve", "admin")
+SCOPES = ("observe", "steer", "execute", "approve", "admin")
 
 
 @click.group()

@@ -49,8 +49,8 @@ class RemoteFiles:
             case AskFileDiff(path=path, since=since, until=until):
                 path = f"/checkpoints/diff?since={since}&until={until}&path={_quoted(path)}"
                 return msgspec.json.decode(await self._get(path), type=FileDiff)
-            case AskChanges():
-                return msgspec.json.decode(await self._get("/git/changes"), type=GitChanges)
+            case AskChanges(path=path):
+                return msgspec.json.decode(await self._get(f"/git/changes?path={_quoted(path)}"), type=GitChanges)
             case AskDiff(path=path):
                 return msgspec.json.decode(await self._get(f"/git/diff?path={_quoted(path)}"), type=GitDiff)
             case _:

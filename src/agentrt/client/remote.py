@@ -37,6 +37,7 @@ from ..state import Seen, State
 from .files import RemoteFiles
 from .following import Following
 from .mirror import Mirror
+from .place import RemotePlace
 from .records import RemoteRecords
 from .sending import ONCE, TRACES, named, plain_secrets, seconds_of
 from .transport import Transport, path_of
@@ -215,6 +216,17 @@ class RemoteEnd:
         reply = await self.do(wanted, by)
         assert isinstance(reply, Forked)
         return RemoteEnd(self._place, name=reply.id)
+
+    async def working_dir(self) -> str:
+        """Return the path of its workspace on the server."""
+        created = self._here.feed.state.created
+        assert created is not None
+        return created.workspace.path
+
+    def place(self, by: str | None = None) -> RemotePlace:
+        """Return the place of its workspace; the server knows on whose behalf."""
+        _ = self._here
+        return RemotePlace(self._transport, self._entered)
 
     async def files(self) -> RemoteFiles:
         """The files of its workspace."""

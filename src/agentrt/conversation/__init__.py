@@ -3,5 +3,6 @@
 from .conversation import Conversation
 from .run import Run
 from .sync import run_sync
+from .workspace import Workspace
 
-__all__ = ["Conversation", "Run", "run_sync"]
+__all__ = ["Conversation", "Run", "Workspace", "run_sync"]

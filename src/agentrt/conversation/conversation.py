@@ -50,7 +50,7 @@ from .ends import end_of
 from .run import Run, answer_of
 from .servers import ConversationServers
 from .steering import Steering
-from .workspace import WorkspaceFiles
+from .workspace import Workspace, WorkspaceHandle
 
 if TYPE_CHECKING:
     from .callbacks import EventCallback, EventCaller
@@ -80,7 +80,7 @@ class Conversation(Steering):
     def __init__(
         self,
         agent: Agent | None = None,
-        workspace: Path | str | WorkspaceSpec | RemoteWorkspace = ".",
+        workspace: Path | str | Workspace | WorkspaceSpec | RemoteWorkspace = ".",
         *,
         id: str | None = None,
         tools: Sequence[AnyTool] = (),
@@ -172,9 +172,13 @@ class Conversation(Steering):
         return self.state.branch.inputs
 
     @property
-    def workspace(self) -> WorkspaceFiles:
-        """The files of the workspace: list, read, write and copy them, and see their changes in git."""
-        return WorkspaceFiles(self._end)
+    def workspace(self) -> WorkspaceHandle:
+        """The workspace: run commands in it, list, read, write and copy its files, and see their changes in git."""
+        return WorkspaceHandle(self._end)
+
+    def workspace_for(self, principal: str | None) -> WorkspaceHandle:
+        """Return the workspace for commands on behalf of a principal, whose name the log has."""
+        return WorkspaceHandle(self._end, principal)
 
     @property
     def servers(self) -> ConversationServers:

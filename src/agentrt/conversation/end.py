@@ -13,7 +13,7 @@ from ..events import Cursor, Event
 from ..mcp.asking import ServerAnswer, ServerQuestion
 from ..secrets import AnySecret
 from ..state import Seen, State
-from ..workspaces.asking import Files
+from ..workspaces.asking import Files, PlaceEnd
 
 
 class End(Protocol):
@@ -88,8 +88,16 @@ class End(Protocol):
         """Return a conversation, not yet entered, that shares the events up to a place."""
         ...
 
+    async def working_dir(self) -> str:
+        """Return the path of the workspace, as its tools see it."""
+        ...
+
     async def files(self) -> Files:
         """Return the files of the workspace."""
+        ...
+
+    def place(self, by: str | None = None) -> PlaceEnd:
+        """Return the place of the workspace, for commands on behalf of the principal `by`."""
         ...
 
     async def ask_servers(self, question: ServerQuestion) -> ServerAnswer:

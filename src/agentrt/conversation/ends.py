@@ -17,6 +17,7 @@ from ..specs.given import converted, instance
 from ..tools import AnyTool, as_tool_types, distinct, tools_in
 from .end import End
 from .local import LocalEnd
+from .workspace import Workspace
 
 _NOT_REMOTE = {
     "tools": "the server runs tools: give them to its Runtime(tools=[...]) and name them in Agent(tools=...)",
@@ -29,7 +30,7 @@ _NOT_REMOTE = {
 
 def end_of(
     agent: Agent | None,
-    workspace: Path | str | WorkspaceSpec | RemoteWorkspace,
+    workspace: Path | str | Workspace | WorkspaceSpec | RemoteWorkspace,
     name: str | None,
     tools: Sequence[AnyTool],
     runtime: Runtime | None,
@@ -48,13 +49,15 @@ def end_of(
         raise ConfigurationError("Conversation(secrets=...): expected a dict from names to values")
     for variable, secret in secrets.items():
         source_of(variable, secret)
-    if not isinstance(workspace, WorkspaceSpec | RemoteWorkspace):
-        workspace = converted(workspace, Path, "Conversation", "workspace")
+    held = workspace.shared if isinstance(workspace, Workspace) else None
+    where = workspace.spec if isinstance(workspace, Workspace) else workspace
+    if not isinstance(where, WorkspaceSpec | RemoteWorkspace):
+        where = converted(where, Path, "Conversation", "workspace")
     code = as_tool_types(tools)
     if agent is not None:
         agent = with_tools(agent, (kind.name for kind in code))
         code = distinct((*code, *tools_in(agent)))
-    if isinstance(workspace, RemoteWorkspace):
+    if isinstance(where, RemoteWorkspace):
         functions = [kind for kind in code if not kind.ends_turn] or None
         given = {"tools": functions, "runtime": runtime, "store": store, "client": client, "owner": owner}
         for field, why in _NOT_REMOTE.items():
@@ -62,11 +65,11 @@ def end_of(
                 raise ConfigurationError(f"a remote conversation takes no {field}: {why}")
         from ..client import RemoteEnd  # needed by few
 
-        return RemoteEnd(workspace, agent, name, secrets, naming)
+        return RemoteEnd(where, agent, name, secrets, naming)
     if runtime is None:
         own = Runtime(store, client=client)
-        return LocalEnd(own, agent, workspace, name, code, secrets, owner, naming, owns_runtime=True)
+        return LocalEnd(own, agent, where, name, code, secrets, owner, naming, owns_runtime=True, held=held)
     if store is not None or client is not None:
         raise ConfigurationError("store and client belong to the runtime: give them to Runtime(...)")
     instance(runtime, Runtime, "Conversation", "runtime")
-    return LocalEnd(runtime, agent, workspace, name, code, secrets, owner, naming)
+    return LocalEnd(runtime, agent, where, name, code, secrets, owner, naming, held=held)

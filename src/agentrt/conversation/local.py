@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,12 +42,13 @@ from ..controls import (
 from ..decisions.asked import asked, changed, changes_in, signed
 from ..deltas import Delta
 from ..errors import AgentrtError, ConfigurationError
-from ..events import Cursor, Event, MessageEvent, RunRequested, TitleChanged
+from ..events import ConversationCreated, Cursor, Event, MessageEvent, RunRequested, TitleChanged
 from ..host import NOTHING, Guest, Opening
 from ..host.beginning import pinned
 from ..ids import new_id
 from ..loading import load
 from ..mcp.asking import ServerAnswer, ServerQuestion
+from ..placing import Place
 from ..runtime import Runtime
 from ..secrets import AnySecret, SecretRegistry
 from ..specs import Agent, BusyPolicy, TextContent, WorkspaceSpec
@@ -60,6 +62,7 @@ from .project_rules import append_with_rules
 from .rewinding import rewind
 
 if TYPE_CHECKING:
+    from ..workspaces.asking import PlaceEnd
     from ..workspaces.local import LocalFiles
 
 _log = logging.getLogger(__name__)
@@ -82,6 +85,7 @@ class LocalEnd:
     __slots__ = (
         "_agent",
         "_entered",
+        "_held",
         "_kept",
         "_name",
         "_naming",
@@ -105,11 +109,12 @@ class LocalEnd:
         naming: Naming = UNNAMED,
         *,
         owns_runtime: bool = False,
+        held: Place | None = None,
     ) -> None:
         self._runtime, self._owns_runtime = runtime, owns_runtime
         self._agent, self._workspace, self._tools = agent, workspace, tools
         self._name, self._secrets, self._owner = name, secrets, owner
-        self._naming = naming
+        self._naming, self._held = naming, held
         self._kept: SecretRegistry | None = None
         """A fork's secrets that its log does not hold."""
         self._entered: Guest | None = None
@@ -135,9 +140,9 @@ class LocalEnd:
         if self._owns_runtime:
             await self._runtime.__aenter__()
         try:
-            brings = self._tools or self._kept is not None
+            brings = self._tools or self._kept is not None or self._held is not None
             name = self._name or new_id()
-            opening = Opening(tuple(self._tools), self._kept) if brings else NOTHING
+            opening = Opening(tuple(self._tools), self._kept, self._held) if brings else NOTHING
             guest = self._entered = self._runtime.hosts.join(name, opening)
             if self._agent is not None:
                 await guest.enter(partial(self._create, name), new=True)
@@ -366,13 +371,30 @@ class LocalEnd:
         async with self._guest.use() as group:
             return await group.ask_servers(question)
 
+    async def working_dir(self) -> str:
+        """Return the path of the workspace, also while the conversation sleeps."""
+        return (await self._created()).workspace.path
+
+    async def _created(self) -> ConversationCreated:
+        """Return the event that says where its workspace is."""
+        return self.state.created or await self._runtime.store.history(self._known).created()
+
+    def place(self, by: str | None = None) -> PlaceEnd:
+        """Return the place of the workspace, for commands on behalf of the principal `by`."""
+        from ..workspaces.commands import Commands, LocalPlaceEnd  # needed by few
+
+        @asynccontextmanager
+        async def using() -> AsyncIterator[Commands]:
+            async with self._guest.use() as group:
+                yield group.commands
+
+        return LocalPlaceEnd(using, by)
+
     async def files(self) -> LocalFiles:
         """Return the files of the workspace, also while the conversation sleeps: the log says where they are."""
         if self._guest.left:
             raise ConfigurationError("the conversation was left: enter it again to go on")
-        created = self.state.created
-        if created is None:
-            created = await self._runtime.store.history(self._known).created()
+        created = await self._created()
         if (group := self._guest.group) is not None and group.keeper is not None:
             await group.keeper.begun()
         files: LocalFiles = (await load("agentrt.host.kept")).files_of(self._runtime.store, created)
@@ -386,7 +408,14 @@ class LocalEnd:
         assert self._agent is not None
         secrets = self._runtime.secrets(self._secrets)
         _, group = await self._runtime.create(
-            self._agent, self._workspace, name, self._tools, secrets, owner=self._owner, more=self._naming.events()
+            self._agent,
+            self._workspace,
+            name,
+            self._tools,
+            secrets,
+            owner=self._owner,
+            more=self._naming.events(),
+            held=self._held,
         )
         return group
 

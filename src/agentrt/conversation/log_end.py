@@ -23,6 +23,7 @@ from .conversation import Conversation
 from .end import End
 
 if TYPE_CHECKING:
+    from ..workspaces.asking import PlaceEnd
     from ..workspaces.local import LocalFiles
 
 POLL_SECONDS = 0.5
@@ -143,6 +144,15 @@ class LogEnd:
         """Return the event of the last place in the view for which `holds` is true."""
         seen = next(filter(holds, reversed(self._state.branch.view)), None)
         return None if seen is None else (await self.page(seen.seq - 1, 1))[0]
+
+    async def working_dir(self) -> str:
+        """Return the path of the workspace."""
+        assert self._state.created is not None
+        return self._state.created.workspace.path
+
+    def place(self, by: str | None = None) -> PlaceEnd:
+        """Raise `LogLocked`: another process has the conversation open."""
+        self._refuse()
 
     async def files(self) -> LocalFiles:
         """Return the files of the workspace."""

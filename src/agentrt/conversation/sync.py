@@ -18,6 +18,7 @@ from ..specs import Agent, RemoteWorkspace, WorkspaceSpec
 from ..tools import AnyTool
 from ..tools.functions import tools_in
 from .conversation import Conversation
+from .workspace import Workspace
 
 if TYPE_CHECKING:
     from .callbacks import EventCallback
@@ -29,7 +30,7 @@ T = TypeVar("T")
 def run_sync(
     agent: Agent,
     text: str,
-    workspace: Path | str | WorkspaceSpec | RemoteWorkspace = ...,
+    workspace: Path | str | Workspace | WorkspaceSpec | RemoteWorkspace = ...,
     *,
     tools: Sequence[AnyTool] = ...,
     secrets: Mapping[str, AnySecret] = ...,
@@ -43,7 +44,7 @@ def run_sync(
 def run_sync(
     agent: Agent,
     text: str,
-    workspace: Path | str | WorkspaceSpec | RemoteWorkspace = ...,
+    workspace: Path | str | Workspace | WorkspaceSpec | RemoteWorkspace = ...,
     *,
     output: type[T],
     tools: Sequence[AnyTool] = ...,
@@ -57,7 +58,7 @@ def run_sync(
 def run_sync(
     agent: Agent,
     text: str,
-    workspace: Path | str | WorkspaceSpec | RemoteWorkspace = ".",
+    workspace: Path | str | Workspace | WorkspaceSpec | RemoteWorkspace = ".",
     *,
     output: Any = str,
     tools: Sequence[AnyTool] = (),

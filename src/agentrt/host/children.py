@@ -11,6 +11,7 @@ from ..actors.group import ConversationGroup
 from ..decisions import share_of
 from ..errors import ConversationMissing
 from ..ledger import Child
+from ..placing import Place
 from ..protocols import ModelClient
 from ..secrets import SecretRegistry
 from ..specs import Agent, WorkspaceSpec
@@ -34,20 +35,28 @@ class Beginning(Protocol):
         tools: Sequence[ToolType] = (),
         secrets: SecretRegistry | None = None,
         above: State | None = None,
+        *,
+        held: Place | None = None,
     ) -> tuple[str, ConversationGroup]:
         """Create a conversation, and return its id and its group."""
         ...
 
     async def open(
-        self, conversation_id: str, tools: Sequence[ToolType] = (), secrets: SecretRegistry | None = None
+        self,
+        conversation_id: str,
+        tools: Sequence[ToolType] = (),
+        secrets: SecretRegistry | None = None,
+        held: Place | None = None,
     ) -> ConversationGroup:
         """Return the group of an existing conversation."""
         ...
 
 
-def children_of(source: Beginning, tools: Sequence[ToolType], secrets: SecretRegistry) -> Children:
-    """Return a function that opens the children of a conversation, with its tools and its secrets."""
-    opening = Opening(tuple(tools), secrets, delegates=True)
+def children_of(
+    source: Beginning, tools: Sequence[ToolType], secrets: SecretRegistry, held: Place | None = None
+) -> Children:
+    """Return a function that opens the children of a conversation, with its tools, its secrets and its open place."""
+    opening = Opening(tuple(tools), secrets, held, delegates=True)
 
     @asynccontextmanager
     async def opened(child_id: str, child: Child, above: State) -> AsyncIterator[ConversationGroup]:
@@ -56,9 +65,9 @@ def children_of(source: Beginning, tools: Sequence[ToolType], secrets: SecretReg
 
         async def begin() -> ConversationGroup:
             try:
-                return await source.open(child_id, tools, secrets)
+                return await source.open(child_id, tools, secrets, held)
             except ConversationMissing:
-                _, group = await source.create(agent, workspace, child_id, tools, secrets, above)
+                _, group = await source.create(agent, workspace, child_id, tools, secrets, above, held=held)
                 return group
 
         guest, ended = source.hosts.join(child_id, opening), False

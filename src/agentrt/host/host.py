@@ -230,7 +230,9 @@ class Host:
         """Bring it into memory. Raise what opening it raises."""
         with self._hosts.reporting(self.name):
             if begin is None:
-                opened = await self._hosts.source.open(self.name, self.opening.tools, self.opening.secrets)
+                opened = await self._hosts.source.open(
+                    self.name, self.opening.tools, self.opening.secrets, self.opening.place
+                )
             else:
                 opened = await begin()
             await self._hosts.tasks.start(self._live, opened)

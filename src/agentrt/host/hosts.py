@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 
 from ..actors.group import ConversationGroup
 from ..errors import ActorError, ConfigurationError, LogError, LogFailed
+from ..placing import Place
 from ..secrets import SecretRegistry
 from ..state import State
 from ..storing import Storage
@@ -62,7 +63,11 @@ class Source(Protocol):
     store: Storage
 
     async def open(
-        self, conversation_id: str, tools: Sequence[ToolType] = (), secrets: SecretRegistry | None = None
+        self,
+        conversation_id: str,
+        tools: Sequence[ToolType] = (),
+        secrets: SecretRegistry | None = None,
+        held: Place | None = None,
     ) -> ConversationGroup:
         """Return a conversation's group, not yet entered. Raise `LogError` or `ConfigurationError`."""
         ...

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ..errors import ConfigurationError
+from ..placing import Place
 from ..secrets import SecretRegistry
 from ..tools import ToolType
 
@@ -18,6 +19,8 @@ class Opening(msgspec.Struct, frozen=True):
     """Implementations that the runtime does not have."""
     secrets: SecretRegistry | None = None
     """None: those in the conversation's log."""
+    place: Place | None = None
+    """An open place of its workspace, which outlives it; None: it opens one itself."""
     delegates: bool = False
     """Whether the opener is the conversation that delegates to this one."""
 
@@ -33,11 +36,16 @@ def agreed(name: str, comes: Opening, there: Opening, others: Iterable[Opening])
     delegating conversation among the `others` does not have, or tools that `others` with tools do not have.
     """
     if comes.delegates:
-        same = comes.secrets is there.secrets and comes.tools == there.tools
-        return there if same else Opening(comes.tools, comes.secrets)
+        same = comes.secrets is there.secrets and comes.tools == there.tools and comes.place is there.place
+        return there if same else Opening(comes.tools, comes.secrets, comes.place)
     known = all(tool in there.tools for tool in comes.tools)
-    if known and (comes.secrets is None or comes.secrets is there.secrets):
+    placed = comes.place is None or comes.place is there.place
+    if known and placed and (comes.secrets is None or comes.secrets is there.secrets):
         return there
+    others = tuple(others)
+    if not placed and others:
+        raise ConfigurationError(f"conversation {name!r} is open here in another place: open it without a workspace")
     if any(other.delegates or (other.tools and not known) for other in others):
         raise ConfigurationError(f"conversation {name!r} is open here with other tools or secrets: open it without any")
-    return Opening(there.tools if known else comes.tools, comes.secrets or there.secrets)
+    place = there.place if placed else comes.place
+    return Opening(there.tools if known else comes.tools, comes.secrets or there.secrets, place)

@@ -14,6 +14,8 @@ class Scope(StrEnum):
     """Read conversations, follow them, and read their workspaces."""
     STEER = "steer"
     """Begin conversations, send messages, run, pause, interrupt, fork, rewind."""
+    EXECUTE = "execute"
+    """Run commands in the workspaces of conversations, as the agent's tools can, unasked."""
     APPROVE = "approve"
     """Answer what waits for a person, and change when a person is asked and how much may be spent."""
     ADMIN = "admin"

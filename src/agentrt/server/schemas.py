@@ -285,6 +285,13 @@ class PathQuery(_Request, frozen=True, kw_only=True):
     path: Annotated[str, Meta(max_length=4096)] = ""
 
 
+class OutputQuery(_Request, frozen=True, kw_only=True):
+    """A piece of a command's output; `wait`: for how many seconds to wait for one that comes after it."""
+
+    after: Annotated[int, Meta(ge=0)] = 0
+    wait: Annotated[float, Meta(ge=0, le=60)] = 0.0
+
+
 class DirectoryQuery(PathQuery, frozen=True, kw_only=True):
     """A directory of the workspace; `at`: as it was after that event."""
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import codecs
+import signal
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
-from datetime import datetime
-from typing import Literal, TypeAlias
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
 
 import anyio
 import anyio.abc
-import msgspec
 
 from ..errors import ToolError, WorkspaceError
 from ..events.base import now
 from ..ids import new_id
 from ..placing import DEVNULL, PIPE, Masked, Place, StartSoon
 from ..sandboxes.environment import environment
+from .asking import CommandOutput, CommandResult, CommandState, Name, OutputPiece, RunCommand
 
 MOST_RUNNING = 32
 """Maximum number of commands that run at once."""
@@ -29,12 +29,6 @@ REMEMBERED = 100
 KEPT = 4 << 20
 """Characters of a command's output that are kept: the last ones."""
 
-LONGEST = 100_000
-"""Maximum number of characters of a command."""
-
-SECONDS = 30.0
-"""Default time limit."""
-
 TIMED_OUT = -1
 """The exit code of a command that reached its time limit."""
 
@@ -42,66 +36,6 @@ _GRACE = 0.5
 """Seconds to wait for the rest of the output of a command that has ended, since what it left running may hold it."""
 
 _PIECE = 65_536
-
-Name: TypeAlias = Literal["stdout", "stderr"]
-
-
-class RunCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """A shell command of a person or a program. `cwd` is absolute, or relative to the workspace; "" is the workspace.
-
-    It is ended with all that it started after `timeout` seconds. Raises `WorkspaceError` for one that cannot be run.
-    """
-
-    command: str
-    cwd: str = ""
-    timeout: float = SECONDS
-
-    def __post_init__(self) -> None:
-        if not self.command.strip() or "\0" in self.command or len(self.command) > LONGEST:
-            raise WorkspaceError("command", f"give a command of at most {LONGEST:,} characters, without NUL")
-        if "\0" in self.cwd:
-            raise WorkspaceError("path", "a directory has no NUL in its name")
-        if not 0 < self.timeout <= 86_400:
-            raise WorkspaceError("command", "its timeout is above 0 and at most 86400 seconds")
-
-
-class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command ended. `exit_code` is -1 if its time limit ended it, and 128 + N if signal N did.
-
-    Of a longer output, `stdout` and `stderr` have the end, after a line that says so. `duration` is in seconds.
-    """
-
-    command: str
-    exit_code: int
-    stdout: str
-    stderr: str
-    timeout_occurred: bool = False
-    duration: float = 0.0
-
-    @property
-    def timeout(self) -> bool:
-        """The same as `timeout_occurred`."""
-        return self.timeout_occurred
-
-
-class OutputPiece(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of a command's output. `order` counts the pieces of a command from 1."""
-
-    order: int
-    name: Name
-    text: str
-
-
-class CommandState(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that was run: it still runs while `result` is null. `stopped`: somebody ended it."""
-
-    id: str
-    command: str
-    cwd: str
-    timestamp: datetime
-    by: str | None = None
-    result: CommandResult | None = None
-    stopped: bool = False
 
 
 class Command:
@@ -142,40 +76,39 @@ class Command:
             await self._changed.wait()
         return self.result
 
-    async def follow(self, after: int = 0) -> AsyncIterator[OutputPiece]:
-        """Yield the pieces of its output after one, as they come, until it has ended; those that were dropped meanwhile
-        are left out.
-        """
-        while True:
-            changed, ended = self._changed, self.result is not None
-            for piece in [piece for piece in self.pieces if piece.order > after]:
-                after = piece.order
-                yield piece
-            if ended:
-                return
-            await changed.wait()
+    async def output(self, after: int, wait: float) -> CommandOutput:
+        """Return the pieces of its output after one; if there are none, wait for `wait` seconds or its end."""
+        with anyio.move_on_after(wait):
+            while self._order <= after and self.result is None:
+                await self._changed.wait()
+        ended = self.result is not None
+        return CommandOutput(tuple(piece for piece in self.pieces if piece.order > after), ended)
 
-    async def run(self, place: Place, masked: Masked) -> None:
-        """Run it to its end. Cancelling ends it, and it has a result even then."""
+    async def run(self, place: Place, masked: Masked, told: Callable[[CommandResult], Awaitable[None]]) -> None:
+        """Run it to its end. Cancelling ends it, and it has a result even then: `told` gets it before it is visible."""
         begun = time.monotonic()
-        code, timed_out = TIMED_OUT, False
+        code, ended, timed_out = TIMED_OUT, False, False
         try:
             with self._scope:
                 with anyio.move_on_after(self.wanted.timeout) as limit:
                     code = await self._run(place, masked)
+                    ended = True
                 timed_out = limit.cancelled_caught
         except (OSError, ValueError, ToolError) as error:
             self._add("stderr", f"it cannot be run: {getattr(error, 'strerror', None) or error}\n")
-            code = 127
+            code, ended = 127, True
         finally:
-            self.result = CommandResult(
+            result = CommandResult(
                 command=self.wanted.command,
-                exit_code=code if not self._scope.cancelled_caught else 128 + 15,
+                exit_code=code if ended or timed_out else 128 + signal.SIGTERM,
                 stdout=self._said("stdout"),
                 stderr=self._said("stderr"),
                 timeout_occurred=timed_out,
                 duration=round(time.monotonic() - begun, 3),
             )
+            with anyio.CancelScope(shield=True):
+                await told(result)
+            self.result = result
             self._tell()
 
     async def _run(self, place: Place, masked: Masked) -> int:
@@ -232,11 +165,14 @@ class Command:
         changed.set()
 
 
-Told = Callable[[Command], Awaitable[None]]
-"""Is told of a command: before it begins, or once it has ended."""
+Begins = Callable[[Command], Awaitable[None]]
+"""Is told of a command before it begins."""
+
+Ended = Callable[[Command, CommandResult], Awaitable[None]]
+"""Is told of the result of a command before others see it."""
 
 
-async def untold(command: Command) -> None:
+async def untold(*_: object) -> None:
     """Tell nobody."""
 
 
@@ -244,7 +180,7 @@ class Commands:
     """The commands in a place. Each is a task of its own; the last ones that have ended are remembered."""
 
     def __init__(
-        self, place: Place, start_soon: StartSoon, masked: Masked = str, begins: Told = untold, ended: Told = untold
+        self, place: Place, start_soon: StartSoon, masked: Masked = str, begins: Begins = untold, ended: Ended = untold
     ) -> None:
         """`begins` is told of a command before it begins; if that raises, it does not."""
         self._place, self._start_soon, self._masked = place, start_soon, masked
@@ -255,7 +191,7 @@ class Commands:
     async def start(self, wanted: RunCommand, by: str | None = None) -> Command:
         """Begin a command. Raises `WorkspaceError` if too many run, and what `begins` raises."""
         if self._closed or self.running >= MOST_RUNNING:
-            raise WorkspaceError("busy", f"{MOST_RUNNING} commands run already: stop one, or wait for its end")
+            raise WorkspaceError("too-many-commands", f"{MOST_RUNNING} run already: stop one first")
         root = self._place.workspace.path
         cwd = wanted.cwd if wanted.cwd.startswith("/") else f"{root}/{wanted.cwd}".rstrip("/")
         command = Command(wanted, cwd or "/", by)
@@ -266,14 +202,7 @@ class Commands:
             del self._known[command.id]
             raise
 
-        async def run() -> None:
-            try:
-                await command.run(self._place, self._masked)
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await self._ended(command)
-
-        self._start_soon(run)
+        self._start_soon(partial(command.run, self._place, self._masked, partial(self._ended, command)))
         ended = [one.id for one in self._known.values() if one.result is not None]
         for name in ended[: max(0, len(ended) - REMEMBERED)]:
             del self._known[name]
@@ -294,9 +223,76 @@ class Commands:
             raise WorkspaceError("command-missing", f"{name!r} is not among the last {REMEMBERED}")
         return command
 
+    @property
+    def supports_pause(self) -> bool:
+        """Whether the place can be paused."""
+        return self._place.supports_pause
+
+    async def pause(self) -> None:
+        """Pause all that runs in the place, the agent's tools too. Raises `ToolError`."""
+        await self._place.pause()
+
+    async def resume(self) -> None:
+        """Let all that runs in the place go on. Raises `ToolError`."""
+        await self._place.resume()
+
     async def close(self) -> None:
         """End all that runs, and begin nothing more."""
         self._closed = True
         for command in list(self._known.values()):
             command.stop()
             await command.wait()
+
+
+class LocalPlaceEnd:
+    """The `PlaceEnd` of commands in this process. `using` provides them, on behalf of the principal `by`."""
+
+    def __init__(self, using: Callable[[], AbstractAsyncContextManager[Commands]], by: str | None = None) -> None:
+        self._using, self._by = using, by
+
+    async def start(self, wanted: RunCommand) -> CommandState:
+        """Begin a command. Raises `WorkspaceError`."""
+        async with self._using() as commands:
+            return (await commands.start(wanted, self._by)).state
+
+    async def state(self, command: str) -> CommandState:
+        """Return a command as it is now. Raises `WorkspaceError`."""
+        async with self._using() as commands:
+            return commands.named(command).state
+
+    async def output(self, command: str, after: int, wait: float) -> CommandOutput:
+        """Return the pieces of a command's output after one; if there are none, wait for `wait` seconds.
+
+        Raises `WorkspaceError`.
+        """
+        async with self._using() as commands:
+            found = commands.named(command)
+        return await found.output(after, wait)
+
+    async def stop(self, command: str) -> CommandState:
+        """End a command with all that it started. Raises `WorkspaceError`."""
+        async with self._using() as commands:
+            found = commands.named(command)
+        found.stop()
+        await found.wait()
+        return found.state
+
+    async def commands(self) -> tuple[CommandState, ...]:
+        """Return the commands that run, and the last ones that have ended."""
+        async with self._using() as commands:
+            return commands.list()
+
+    async def supports_pause(self) -> bool:
+        """Return whether all that runs there can be paused."""
+        async with self._using() as commands:
+            return commands.supports_pause
+
+    async def pause(self) -> None:
+        """Stop all that runs there, until `resume`. Raises `ToolError`."""
+        async with self._using() as commands:
+            await commands.pause()
+
+    async def resume(self) -> None:
+        """Let all that runs there go on. Raises `ToolError`."""
+        async with self._using() as commands:
+            await commands.resume()

@@ -21,11 +21,12 @@ async def workspace_of(
 
     Raises `WorkspaceMissing`, or `ConfigurationError` if the rules cannot be read.
     """
-    workspace = await anyio.to_thread.run_sync(_looked_up, given)
+    workspace = await anyio.to_thread.run_sync(looked_up, given)
     return workspace, await project_rules(storage, workspace.path)
 
 
-def _looked_up(given: Path | str | WorkspaceSpec) -> WorkspaceSpec:
+def looked_up(given: Path | str | WorkspaceSpec) -> WorkspaceSpec:
+    """Return a workspace with an absolute path. Raises `WorkspaceMissing`. For a thread."""
     workspace = LocalWorkspace(str(given)) if isinstance(given, Path | str) else given
     if not workspace.seen_here:
         return workspace

@@ -58,8 +58,9 @@ class LocalFiles:
                 entries = await anyio.to_thread.run_sync(self._tree.list, path)
                 items = await marked(self._root, entries[:LISTED])
                 return FileList(path=path, items=items, truncated=len(entries) > LISTED)
-            case AskChanges():
-                return await changes(self._root)
+            case AskChanges(path=path):
+                inner = await anyio.to_thread.run_sync(self._tree.real, path) if parts_of(path) else self._root
+                return await changes(inner)
             case AskDiff(path=path):
                 return await diff(self._root, "/".join(parts_of(path)))
             case _:

@@ -48,6 +48,14 @@ GET     /conversations/{id}/checkpoints/diff        observe
 GET     /conversations/{id}/git/changes             observe
 GET     /conversations/{id}/git/diff                observe
 GET     /conversations/{id}/project                 observe
+GET     /conversations/{id}/workspace               observe
+GET     /conversations/{id}/commands                observe
+GET     /conversations/{id}/commands/{command_id}   observe
+GET     /conversations/{id}/commands/{command_id}/output observe
+POST    /conversations/{id}/commands                execute
+POST    /conversations/{id}/commands/{command_id}/stop execute
+POST    /conversations/{id}/workspace/pause         execute
+POST    /conversations/{id}/workspace/resume        execute
 POST    /tickets                                    any
 POST    /conversations                              steer
 PATCH   /conversations/{id}                         steer

@@ -6,7 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Collection
 
-from ...conversation.workspace import WorkspaceFiles
+from ...conversation.workspace import WorkspaceHandle
 from ...documents.kinds import image_type
 from ...errors import WorkspaceError
 from ...specs import Content, ImageContent, TextContent
@@ -63,7 +63,7 @@ def as_content(path: str, data: bytes, size: int) -> Content | None:
     return TextContent(f'<file path="{path}">\n{text.removesuffix(chr(10))}{more}\n</file>')
 
 
-async def attached(text: str, files: WorkspaceFiles, servers: Collection[str] = ()) -> tuple[list[Content], list[str]]:
+async def attached(text: str, files: WorkspaceHandle, servers: Collection[str] = ()) -> tuple[list[Content], list[str]]:
     """Return a message's attachments, and those that could not be attached. A path that is not a file of the workspace
     stays plain text.
     """
@@ -86,7 +86,7 @@ async def attached(text: str, files: WorkspaceFiles, servers: Collection[str] = 
     return blocks, problems
 
 
-async def _entry(path: str, files: WorkspaceFiles) -> FileEntry | None:
+async def _entry(path: str, files: WorkspaceHandle) -> FileEntry | None:
     above, _, name = path.rpartition("/")
     try:
         found = await files.list_files(above)
@@ -95,7 +95,7 @@ async def _entry(path: str, files: WorkspaceFiles) -> FileEntry | None:
     return next((entry for entry in found.items if entry.name == name), None)
 
 
-async def _read(entry: FileEntry, files: WorkspaceFiles) -> Content | None:
+async def _read(entry: FileEntry, files: WorkspaceHandle) -> Content | None:
     if entry.type == "directory":
         found = (await files.list_files(entry.path)).items
         names = [one.name + ("/" if one.type == "directory" else "") for one in found]

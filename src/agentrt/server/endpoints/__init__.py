@@ -6,6 +6,7 @@ from ..auth.endpoints import ENDPOINTS as KEYS
 from ..routing import Endpoint
 from . import (
     checkpoints,
+    commands,
     controls,
     conversations,
     files,
@@ -29,6 +30,7 @@ _OPERATIONS = (
     *history.ENDPOINTS,
     *files.ENDPOINTS,
     *git.ENDPOINTS,
+    *commands.ENDPOINTS,
     *checkpoints.ENDPOINTS,
     *servers.ENDPOINTS,
     *models.ENDPOINTS,

@@ -8,9 +8,9 @@ from ..routing import Call, Endpoint
 from ..schemas import PathQuery
 
 
-async def git_changes(call: Call[None, None]) -> GitChanges:
-    """Return the files that differ from the last commit; 404 if the workspace is not the root of a repository."""
-    return await (await call.reading()).workspace.git_changes()
+async def git_changes(call: Call[None, PathQuery]) -> GitChanges:
+    """Return the files that differ from the last commit; 404 if the directory is not the root of a repository."""
+    return await (await call.reading()).workspace.git_changes(call.query.path)
 
 
 async def git_diff(call: Call[None, PathQuery]) -> GitDiff:
@@ -28,6 +28,7 @@ ENDPOINTS = (
         git_changes,
         Scope.OBSERVE,
         "What changed since the last commit",
+        query=PathQuery,
         reply=GitChanges,
         group=_GROUP,
     ),

@@ -1,0 +1,71 @@
+"""`RemotePlace`: the place of a workspace on a server: its commands, over REST."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import msgspec
+
+from ..workspaces.asking import (
+    CommandList,
+    CommandOutput,
+    CommandState,
+    PlaceState,
+    RunCommand,
+)
+from .transport import Transport, path_of
+
+
+class RemotePlace:
+    """The place of the workspace of one conversation; interrupted requests are retried.
+
+    All methods raise the server's errors, `ServerUnreachable`, or a `WorkspaceError`.
+    """
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self._transport, self._name = transport, name
+        self._base = path_of(name)
+
+    async def start(self, wanted: RunCommand) -> CommandState:
+        """Begin a command. Raises `OutcomeUnknown` if the connection broke before the answer came."""
+        body = msgspec.json.encode(wanted)
+        answer = await self._ask("POST", "/commands", body, repeatable=False)
+        return msgspec.json.decode(answer, type=CommandState)
+
+    async def state(self, command: str) -> CommandState:
+        """Return a command as it is now."""
+        return msgspec.json.decode(await self._ask("GET", f"/commands/{_quoted(command)}"), type=CommandState)
+
+    async def output(self, command: str, after: int, wait: float) -> CommandOutput:
+        """Return the pieces of a command's output after one; if there are none, wait for about `wait` seconds."""
+        wait = min(wait, self._transport.place.timeout / 2)
+        path = f"/commands/{_quoted(command)}/output?after={after}&wait={wait}"
+        return msgspec.json.decode(await self._ask("GET", path), type=CommandOutput)
+
+    async def stop(self, command: str) -> CommandState:
+        """End a command with all that it started."""
+        return msgspec.json.decode(await self._ask("POST", f"/commands/{_quoted(command)}/stop"), type=CommandState)
+
+    async def commands(self) -> Sequence[CommandState]:
+        """Return the commands that run, and the last ones that have ended."""
+        return msgspec.json.decode(await self._ask("GET", "/commands"), type=CommandList).items
+
+    async def supports_pause(self) -> bool:
+        """Return whether all that runs there can be paused."""
+        return msgspec.json.decode(await self._ask("GET", "/workspace"), type=PlaceState).supports_pause
+
+    async def pause(self) -> None:
+        """Stop all that runs there, until `resume`."""
+        await self._ask("POST", "/workspace/pause")
+
+    async def resume(self) -> None:
+        """Let all that runs there go on."""
+        await self._ask("POST", "/workspace/resume")
+
+    async def _ask(self, method: str, path: str, body: bytes | None = None, *, repeatable: bool = True) -> bytes:
+        return await self._transport.ask(method, self._base + path, body, name=self._name, repeatable=repeatable)
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")

@@ -1,0 +1,165 @@
+"""Commands of people and programs in a conversation's workspace: the same here and on a server."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentrt import LLM, Agent, Tool
+from agentrt.errors import ConfigurationError, WorkspaceError
+from agentrt.events import CommandEnded, CommandStarted, MessageEvent
+from agentrt.specs.content import plain
+from agentrt.testing import ScriptedLLM, call, finish
+from agentrt.workspaces.asking import OutputPiece, RunCommand
+
+from ..sandboxes.living import lives, until
+from ..steering import running
+from .places import At, everything
+
+pytestmark = pytest.mark.real
+
+SLEEPS = RunCommand(command="sleep 300")
+AGENT = Agent(llm=LLM(model="scripted"), tools=())
+
+
+async def test_a_command_has_its_result(at: At) -> None:
+    async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
+        workspace = conversation.workspace
+        result = await workspace.execute_command("pwd; echo warm >&2; exit 3")
+        assert (result.exit_code, result.stdout, result.stderr) == (3, f"{place.workspace}\n", "warm\n")
+        assert (result.command, result.timeout_occurred, result.timeout) == ("pwd; echo warm >&2; exit 3", False, False)
+        (place.workspace / "src").mkdir()
+        assert (await workspace.execute_command("pwd", "src")).stdout == f"{place.workspace}/src\n"
+        assert (await workspace.execute_command("pwd", cwd=place.workspace / "src")).stdout.endswith("/src\n")
+        assert (await workspace.execute_command("kill -9 $$")).exit_code == 128 + 9
+        assert (await workspace.execute_command("cat")).stdout == ""  # there is no input
+        assert (await workspace.execute_command("printf '\\303'; sleep 0.1; printf '\\244'")).stdout == "ä"
+        missing = await workspace.execute_command("pwd", "nowhere")
+        assert missing.exit_code == 127
+        assert "No such file" in missing.stderr
+
+
+async def test_it_is_in_the_log_and_the_model_is_told_in_one_line(at: At) -> None:
+    script = ScriptedLLM([finish("Seen.")])
+    async with at(script) as place, place.begin(AGENT) as conversation:
+        await conversation.send_message("Look.")
+        await conversation.workspace.execute_command("echo done; false")
+        await conversation.run()
+        events = await everything(conversation)
+        (begun,) = [event for event in events if isinstance(event, CommandStarted)]
+        (ended,) = [event for event in events if isinstance(event, CommandEnded)]
+        assert (begun.command, begun.cwd, begun.source) == ("echo done; false", str(place.workspace), "user")
+        assert (ended.caused_by, ended.exit_code, ended.stdout) == (begun.id, 1, "done\n")
+        told = "[The user ran a command in the workspace: echo done; false (exit code 1)]"
+        assert told in [plain(event.content) for event in events if isinstance(event, MessageEvent)]
+        assert told in str(script.requests[-1].messages)
+
+
+async def test_one_beside_a_running_tool_is_told_after_it(at: At) -> None:
+    script = ScriptedLLM(
+        [call("terminal", command="until test -e go; do sleep 0.01; done; echo went"), finish("Seen.")]
+    )
+    agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
+    async with at(script) as place, place.begin(agent) as conversation:
+        await conversation.send_message("Wait.")
+        async with running(conversation):
+            await until(lambda: conversation.state.branch.pending)
+            await conversation.workspace.execute_command("touch go")
+        roles = [message.role for message in script.requests[-1].messages][-4:]
+        assert roles == ["user", "assistant", "tool", "user"]
+        assert conversation.state.answer == "Seen."
+
+
+async def test_its_output_comes_as_it_is_printed(at: At) -> None:
+    async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
+        heard = list[OutputPiece]()
+
+        def hear(piece: OutputPiece) -> None:
+            heard.append(piece)
+            if "first" in piece.text:
+                (place.workspace / "go").touch()
+
+        command = "echo first; until test -e go; do sleep 0.01; done; echo second >&2"
+        result = await conversation.workspace.execute_command(command, on_output=hear)
+        assert result.exit_code == 0
+        assert [(piece.order, piece.name, piece.text) for piece in heard] == [
+            (1, "stdout", "first\n"),
+            (2, "stderr", "second\n"),
+        ]
+
+
+async def test_at_its_limit_it_is_ended_with_all_that_it_started(at: At) -> None:
+    async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
+        result = await conversation.workspace.execute_command(
+            "echo begun; (sleep 300 & echo $! > pid); sleep 300", timeout=1
+        )
+        assert (result.exit_code, result.timeout_occurred, result.stdout) == (-1, True, "begun\n")
+        assert not lives(int((place.workspace / "pid").read_text()))
+
+
+async def test_cancelling_ends_it(at: At) -> None:
+    async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(conversation.workspace.execute_command, "echo $$ > pid; sleep 300")
+            pid = place.workspace / "pid"
+            await until(lambda: pid.exists() and pid.read_text())
+            tasks.cancel_scope.cancel()
+        (state,) = await conversation.workspace.commands()
+        assert state.stopped
+        assert state.result is not None
+        assert state.result.exit_code == 128 + 15
+        assert not lives(int(pid.read_text()))
+
+
+async def test_leaving_here_ends_what_runs_and_the_log_says_so(at: At, tmp_path: Path) -> None:
+    async with at(ScriptedLLM([])) as place:
+        async with place.begin(AGENT, id="left") as conversation:
+            state = await conversation.workspace.place.start(SLEEPS)
+            if "remote" in type(place).__name__.lower():
+                await conversation.workspace.place.stop(state.id)
+        async with place.reopen("left") as conversation:
+            (ended,) = [event for event in await everything(conversation) if isinstance(event, CommandEnded)]
+            assert (ended.caused_by, ended.stopped) == (state.id, True)
+
+
+async def test_a_long_output_keeps_its_end(at: At) -> None:
+    async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
+        result = await conversation.workspace.execute_command(f"{sys.executable} -c \"print('x' * (6 << 20) + 'end')\"")
+        assert result.stdout.startswith("[")
+        assert "characters before this are left out]" in result.stdout[:100]
+        assert result.stdout.endswith("xend\n")
+        (ended,) = [event for event in await everything(conversation) if isinstance(event, CommandEnded)]
+        assert len(ended.stdout) < 11_000
+
+
+@pytest.mark.parametrize("command", ["", "  ", "a\0b", "x" * 100_001])
+async def test_what_is_not_a_command_is_refused(at: At, command: str) -> None:
+    async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
+        with pytest.raises(WorkspaceError) as refused:
+            await conversation.workspace.execute_command(command)
+        assert refused.value.code == "command"
+
+
+async def test_too_many_at_once_are_refused(at: At) -> None:
+    async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
+        workspace = conversation.workspace
+        running = [await workspace.place.start(SLEEPS) for _ in range(32)]
+        with pytest.raises(WorkspaceError) as refused:
+            await workspace.execute_command("echo")
+        assert refused.value.code == "too-many-commands"
+        for one in running:
+            await workspace.place.stop(one.id)
+        assert (await workspace.execute_command("echo fine")).stdout == "fine\n"
+
+
+async def test_this_machine_is_not_paused(at: At) -> None:
+    async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
+        workspace = conversation.workspace
+        assert not await workspace.supports_pause()
+        await workspace.pause()
+        await workspace.resume()
+        with pytest.raises(ConfigurationError, match="cannot be paused"):
+            await workspace.pause_or_raise()
