@@ -13,7 +13,7 @@ from ..workspaces.commands import Command, Commands
 from .event_log import Log
 
 
-def commands_beside(log: Log, place: Place, start_soon: StartSoon, masked: Masked) -> Commands:
+def commands_beside(log: Log, place: Place, start_soon: StartSoon, mark: str, masked: Masked) -> Commands:
     """Return the commands of a conversation. One begins once that is durable, and the model is told of its end."""
 
     async def begins(command: Command) -> None:
@@ -37,4 +37,4 @@ def commands_beside(log: Log, place: Place, start_soon: StartSoon, masked: Maske
         with suppress(ActorError, LogError):
             await log.append(*told_of(result.command, event))
 
-    return Commands(place, start_soon, masked, begins, ended)
+    return Commands(place, start_soon, mark, masked, begins, ended)

@@ -284,11 +284,16 @@ class ConversationGroup:
             from ..placing import Setting
             from ..sandboxes.kinds import place_of
 
-            secrets, created = self.secrets, self.feed.state.created
-            mark = process_mark(created.id, self._parts.store) if created is not None else ""
-            setting = Setting(self._tasks.start_soon, lambda text: secrets.mask.text(text), mark)
+            secrets = self.secrets
+            setting = Setting(self._tasks.start_soon, lambda text: secrets.mask.text(text), self._mark)
             self._place = place_of(self._workspace, setting)
         return self._place
+
+    @property
+    def _mark(self) -> str:
+        """The mark of the conversation's processes."""
+        created = self.feed.state.created
+        return process_mark(created.id, self._parts.store) if created is not None else ""
 
     @property
     def commands(self) -> Commands:
@@ -296,7 +301,9 @@ class ConversationGroup:
         if self._commands is None:
             from .beside import commands_beside
 
-            self._commands = commands_beside(self.log, self.place, self._tasks.start_soon, self.secrets.mask.text)
+            self._commands = commands_beside(
+                self.log, self.place, self._tasks.start_soon, self._mark, self.secrets.mask.text
+            )
         return self._commands
 
     @property

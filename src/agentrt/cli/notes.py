@@ -12,6 +12,8 @@ from ..events import (
     ChildMessaged,
     ChildStarted,
     ChildWaiting,
+    CommandEnded,
+    CommandStarted,
     ConsentGiven,
     ContextChanged,
     ContextResolved,
@@ -72,6 +74,11 @@ def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
             yield Text(f"! files are not kept for a rewind: {clean(why)}", "yellow")
         case FilesRestored():
             yield from _restored(event)
+        case CommandStarted():
+            yield Text(f"$ {clean(event.command)} ({clean(event.by or 'a person or program')})", "dim")
+        case CommandEnded():
+            how = "lost" if event.lost else f"exit code {event.exit_code}, {event.duration:g} s"
+            yield Text(f"$ ended: {how}", "dim")
         case ContextChanged():
             yield Text(f"! changed since they were read: {clean(', '.join(event.paths))}", "yellow")
         case SkillActivated():

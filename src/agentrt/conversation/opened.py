@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 
 from ..errors import ConfigurationError
+from ..ids import new_id
 from ..placing import Place, Setting
 from ..sandboxes.kinds import place_type
 from ..specs import WorkspaceSpec
@@ -40,9 +41,10 @@ class OpenedWorkspace:
         async with AsyncExitStack() as stack:
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
-            place = kind.open(self.spec, Setting(tasks.start_soon))
+            mark = new_id()
+            place = kind.open(self.spec, Setting(tasks.start_soon, conversation=mark))
             stack.push_async_callback(_closed, place)
-            commands = Commands(place, tasks.start_soon)
+            commands = Commands(place, tasks.start_soon, mark)
             stack.push_async_callback(_closed, commands)
             self._place, self._commands, self._stack = place, commands, stack.pop_all()
 

@@ -180,11 +180,19 @@ class Commands:
     """The commands in a place. Each is a task of its own; the last ones that have ended are remembered."""
 
     def __init__(
-        self, place: Place, start_soon: StartSoon, masked: Masked = str, begins: Begins = untold, ended: Ended = untold
+        self,
+        place: Place,
+        start_soon: StartSoon,
+        mark: str,
+        masked: Masked = str,
+        begins: Begins = untold,
+        ended: Ended = untold,
     ) -> None:
-        """`begins` is told of a command before it begins; if that raises, it does not."""
+        """`mark` is that of the place's processes. `begins` is told of a command before it begins; if that raises, it
+        does not.
+        """
         self._place, self._start_soon, self._masked = place, start_soon, masked
-        self._begins, self._ended = begins, ended
+        self._mark, self._begins, self._ended = mark, begins, ended
         self._known: dict[str, Command] = {}
         self._closed = False
 
@@ -237,11 +245,13 @@ class Commands:
         await self._place.resume()
 
     async def close(self) -> None:
-        """End all that runs, and begin nothing more."""
+        """End all that runs, with what earlier commands have left in the background, and begin nothing more."""
         self._closed = True
         for command in list(self._known.values()):
             command.stop()
             await command.wait()
+        if self._known:
+            await self._place.end_left(self._mark)
 
 
 class LocalPlaceEnd:

@@ -148,6 +148,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/conversations/{id}/commands": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_commands"];
+        put?: never;
+        post: operations["start_command"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/conversations/{id}/commands/{command_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["get_command"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/conversations/{id}/commands/{command_id}/output": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["command_output"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/conversations/{id}/commands/{command_id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["stop_command"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations/{id}/condense": {
         parameters: {
             query?: never;
@@ -798,6 +862,54 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["tool_result"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/conversations/{id}/workspace": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["get_workspace"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/conversations/{id}/workspace/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["pause_workspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/conversations/{id}/workspace/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["resume_workspace"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1457,6 +1569,62 @@ export interface components {
             name: string;
             schema?: Record<string, never>;
         };
+        CommandEnded: {
+            by?: string | null;
+            caused_by?: string | null;
+            duration?: number;
+            exit_code: number;
+            id: string;
+            lost?: boolean;
+            seq: number;
+            /** @enum {unknown} */
+            source?: "agent" | "environment" | "hook" | "user";
+            stderr?: string;
+            stdout?: string;
+            stopped?: boolean;
+            timeout_occurred?: boolean;
+            timestamp: string;
+            /** @constant */
+            type: "CommandEnded";
+        };
+        CommandList: {
+            items: components["schemas"]["CommandState"][];
+        };
+        CommandOutput: {
+            ended: boolean;
+            items: components["schemas"]["OutputPiece"][];
+        };
+        CommandResult: {
+            command: string;
+            duration: number;
+            exit_code: number;
+            stderr: string;
+            stdout: string;
+            timeout_occurred: boolean;
+        };
+        CommandStarted: {
+            by?: string | null;
+            caused_by?: string | null;
+            command: string;
+            cwd: string;
+            id: string;
+            seq: number;
+            /** @enum {unknown} */
+            source?: "agent" | "environment" | "hook" | "user";
+            timeout: number;
+            timestamp: string;
+            /** @constant */
+            type: "CommandStarted";
+        };
+        CommandState: {
+            by: string | null;
+            command: string;
+            cwd: string;
+            id: string;
+            result: components["schemas"]["CommandResult"] | null;
+            stopped: boolean;
+            timestamp: string;
+        };
         Condensation: {
             by?: string | null;
             caused_by?: string | null;
@@ -1658,7 +1826,7 @@ export interface components {
             timestamp: string;
             /** @constant */
             type: "ConversationCreated";
-            workspace: components["schemas"]["Workspace"];
+            workspace: components["schemas"]["WorkspaceSpec"];
         };
         ConversationErrorEvent: {
             by?: string | null;
@@ -1836,7 +2004,7 @@ export interface components {
             type: "EnvironmentSecret";
             variable: string;
         };
-        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["ToolResultRequested"] | components["schemas"]["ToolResultsAwaited"] | components["schemas"]["InputRequested"] | components["schemas"]["InputGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["ConsentGiven"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["WorkspaceSnapshot"] | components["schemas"]["FilesRestored"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ContextChanged"] | components["schemas"]["SkillActivated"] | components["schemas"]["ToolsChanged"] | components["schemas"]["ContextResolved"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildMessaged"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
+        Event: components["schemas"]["RunRequested"] | components["schemas"]["CommandStarted"] | components["schemas"]["CommandEnded"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["ToolResultRequested"] | components["schemas"]["ToolResultsAwaited"] | components["schemas"]["InputRequested"] | components["schemas"]["InputGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["ConsentGiven"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["WorkspaceSnapshot"] | components["schemas"]["FilesRestored"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ContextChanged"] | components["schemas"]["SkillActivated"] | components["schemas"]["ToolsChanged"] | components["schemas"]["ContextResolved"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildMessaged"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
         EventCount: {
             count: number;
             cursor: components["schemas"]["Cursor"];
@@ -2559,6 +2727,12 @@ export interface components {
         };
         /** @enum {unknown} */
         OnCrash: "ask" | "fail" | "resume" | "retry";
+        OutputPiece: {
+            /** @enum {unknown} */
+            name: "stderr" | "stdout";
+            order: number;
+            text: string;
+        };
         Pause: {
             /** @constant */
             type: "pause";
@@ -2611,6 +2785,10 @@ export interface components {
             condensers: ((components["schemas"]["LLMSummarizingCondenserInput"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"]) | string)[];
             /** @constant */
             type: "PipelineCondenser";
+        };
+        PlaceState: {
+            path: string;
+            supports_pause: boolean;
         };
         PluginSource: {
             ref?: string;
@@ -2775,6 +2953,11 @@ export interface components {
             /** @constant */
             type: "RuleRemoved";
         };
+        RunCommand: {
+            command: string;
+            cwd?: string;
+            timeout?: number;
+        };
         RunEnded: {
             by?: string | null;
             caused_by?: string | null;
@@ -2838,7 +3021,7 @@ export interface components {
             type: "StaticSecret";
         };
         /** @enum {unknown} */
-        Scope: "admin" | "approve" | "observe" | "steer";
+        Scope: "admin" | "approve" | "execute" | "observe" | "steer";
         SearchResults: {
             items: components["schemas"]["Hit"][];
         };
@@ -3303,7 +3486,6 @@ export interface components {
             /** @constant */
             type: "UserRejectObservation";
         };
-        Workspace: components["schemas"]["LocalWorkspace"] | components["schemas"]["DockerWorkspace"] | components["schemas"]["MissingWorkspace"];
         WorkspaceSnapshot: {
             at: number;
             by?: string | null;
@@ -3324,6 +3506,7 @@ export interface components {
             when?: "after" | "before";
             writes?: string[] | null;
         };
+        WorkspaceSpec: components["schemas"]["LocalWorkspace"] | components["schemas"]["DockerWorkspace"] | components["schemas"]["MissingWorkspace"];
     };
     responses: {
         Problem: {
@@ -3743,6 +3926,164 @@ export interface operations {
             404: components["responses"]["Problem"];
             406: components["responses"]["Problem"];
             422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    list_commands: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommandList"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    start_command: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "command": "npm test",
+                 *       "timeout": 600
+                 *     }
+                 */
+                "application/json": components["schemas"]["RunCommand"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommandState"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_command: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                command_id: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommandState"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    command_output: {
+        parameters: {
+            query?: {
+                after?: number;
+                wait?: number;
+            };
+            header?: {
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                command_id: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommandOutput"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    stop_command: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                command_id: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommandState"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
             429: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
@@ -4275,7 +4616,9 @@ export interface operations {
     };
     git_changes: {
         parameters: {
-            query?: never;
+            query?: {
+                path?: string;
+            };
             header?: never;
             path: {
                 id: string;
@@ -4296,6 +4639,7 @@ export interface operations {
             403: components["responses"]["Problem"];
             404: components["responses"]["Problem"];
             406: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
             429: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
@@ -5243,6 +5587,83 @@ export interface operations {
             413: components["responses"]["Problem"];
             415: components["responses"]["Problem"];
             422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_workspace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlaceState"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    pause_workspace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    resume_workspace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
             429: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };

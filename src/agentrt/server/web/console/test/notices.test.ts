@@ -12,3 +12,11 @@ it("says how a critic has judged, or that it failed", () => {
   expect(noticeOf(assessed({ critic: "goal" }))?.text).toBe("Goal not reached yet (score 0.40)");
   expect(noticeOf(assessed({ error: "no answer", score: 0 }))).toEqual({ tone: "warning", text: "Critic review failed", detail: "no answer" });
 });
+
+it("says what a person has run in the workspace, and how it ended", () => {
+  const begun = { type: "CommandStarted", id: "c", seq: 1, timestamp: "", by: "ada", command: "npm test", cwd: "/w", timeout: 30 } as unknown as Event;
+  expect(noticeOf(begun)).toEqual({ tone: "quiet", text: "ada ran a command", detail: "npm test" });
+  const ended = { type: "CommandEnded", id: "e", seq: 2, timestamp: "", exit_code: 1, stderr: "no", caused_by: "c" } as unknown as Event;
+  expect(noticeOf(ended)).toEqual({ tone: "warning", text: "The command ended with exit code 1", detail: "no" });
+  expect(noticeOf({ ...ended, timeout_occurred: true } as Event)?.text).toBe("The command reached its time limit");
+});

@@ -47,6 +47,10 @@ export function noticeOf(event: Event): Notice | undefined {
       return event.off ? { tone: "warning", text: `Files are not saved for rewinds: ${event.off}` } : undefined;
     case "FilesRestored":
       return restored(event);
+    case "CommandStarted":
+      return { tone: "quiet", text: `${event.by ?? "A person or program"} ran a command`, detail: event.command };
+    case "CommandEnded":
+      return ended(event);
     case "GoalSet":
       return { tone: "quiet", text: event.objective ? `Goal: ${event.objective}` : "Goal removed" };
     case "HookExecutionEvent":
@@ -138,6 +142,16 @@ function changeWords(key: string, value: unknown): string {
 function retried(event: Extract<Event, { type: "ModelCallRetried" }>): string {
   const other = event.next_model === event.model ? "" : ` with ${event.next_model}`;
   return `${event.model} failed (${event.code}): retrying${other} ${event.wait ? `in ${event.wait.toFixed(1)} s` : "immediately"}`;
+}
+
+function ended(event: Extract<Event, { type: "CommandEnded" }>): Notice {
+  const detail = [event.stdout, event.stderr].filter(Boolean).join("\n");
+  const how = event.lost
+    ? "The command was cut off: its outcome is unknown"
+    : event.timeout_occurred
+      ? "The command reached its time limit"
+      : `The command ended with exit code ${event.exit_code}`;
+  return { tone: event.exit_code ? "warning" : "quiet", text: how, ...(detail ? { detail } : {}) };
 }
 
 function restored(event: Extract<Event, { type: "FilesRestored" }>): Notice {

@@ -103,6 +103,7 @@ export function Said({ saving }: { saving: Requests }) {
 const NEEDED: Record<Scope, string> = {
   observe: "This key cannot read conversations: that needs the scope “observe”.",
   steer: "This key cannot change this setting: that needs the scope “steer”.",
+  execute: "This key cannot run commands: that needs the scope “execute”.",
   approve: "This key cannot change this setting: that needs the scope “approve”.",
   admin: "Only an admin key can change this setting.",
 };
