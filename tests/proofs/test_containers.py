@@ -23,7 +23,7 @@ import pytest
 from aiodocker import Docker
 from msgspec.structs import replace
 
-from agentrt import LLM, Agent, Conversation, DockerWorkspace, RemoteWorkspace, Runtime, Tool, ToolError
+from agentrt import LLM, Agent, Conversation, DockerWorkspace, RemoteWorkspace, Runtime, Tool, ToolError, Workspace
 from agentrt.errors import ConfigurationError
 from agentrt.events import AgentErrorEvent, InterruptEvent, ObservationEvent
 from agentrt.secrets import SecretRegistry
@@ -265,6 +265,39 @@ async def test_code_in_a_container_calls_the_agents_tools(workspace: DockerWorks
     assert f"False False {workspace.path}" in said
     assert "[41]" in said
     assert "report.docx: Word document" in said
+
+
+async def test_a_held_container_is_shared_paused_and_outlives_conversations(
+    workspace: DockerWorkspace, tmp_path: Path
+) -> None:
+    agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
+    async with Workspace(workspace) as held:
+        first = await held.execute_command("echo kept > /tmp/kept; test -e /tests || echo inside")
+        assert (first.exit_code, first.stdout) == (0, "inside\n")
+        for number in range(2):
+            script = ScriptedLLM([call("terminal", command="cat /tmp/kept"), finish("Done.")])
+            name = f"shared-{number}"
+            async with Conversation(agent, held, id=name, store=tmp_path / "store", client=script) as conversation:
+                await conversation.send_message("go")
+                state = await conversation.run()
+                assert state.status == "finished", state.error
+                assert (await conversation.workspace.execute_command("cat /tmp/kept")).stdout == "kept\n"
+            events = read_conversation(tmp_path / "store" / "conversations" / name)
+            (said,) = [
+                plain(e.content) for e in events if isinstance(e, ObservationEvent) and e.tool_name == "terminal"
+            ]
+            assert "kept" in said
+        assert len(await containers(workspace)) == 1
+        assert await held.supports_pause()
+        await held.execute_command("(while :; do echo x >> /tmp/ticks; sleep 0.01; done) > /dev/null 2>&1 &")
+        await held.pause_or_raise()
+        await held.resume()
+        stopped = await held.execute_command("sleep 300", timeout=1)
+        assert (stopped.exit_code, stopped.timeout_occurred) == (-1, True)
+        copied = await held.file_upload(Path(__file__), "copied.py")
+        assert copied.success, copied.error
+        assert (await held.execute_command("wc -c < copied.py")).stdout == f"{Path(__file__).stat().st_size}\n"
+    await gone(workspace)
 
 
 async def test_killing_the_process_ends_its_container(workspace: DockerWorkspace, tmp_path: Path) -> None:
