@@ -74,7 +74,7 @@ async def test_conversations_are_given_it_and_it_outlives_them(tmp_path: Path) -
 
 
 async def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="has its image"):
+    with pytest.raises(ConfigurationError, match="has everything"):
         Workspace(DockerWorkspace(str(tmp_path), "debian"), image="debian")
     closed = Workspace(tmp_path)
     with pytest.raises(ConfigurationError, match="must be entered first"):

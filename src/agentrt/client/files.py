@@ -29,14 +29,15 @@ from .transport import Cut, Transport, path_of
 
 
 class RemoteFiles:
-    """The files of the workspace of one conversation, over REST; interrupted requests are retried.
+    """The files of a workspace, over REST; interrupted requests are retried.
 
     All methods raise the server's errors, `ServerUnreachable`, or a `WorkspaceError`.
     """
 
-    def __init__(self, transport: Transport, name: str) -> None:
+    def __init__(self, transport: Transport, name: str, base: str | None = None) -> None:
+        """`name` is that of a conversation, or of what is at the path `base`."""
         self._transport, self._name = transport, name
-        self._base = path_of(name)
+        self._base = path_of(name) if base is None else base
 
     async def ask(self, question: Question) -> Found:
         """Return the reply to a question."""

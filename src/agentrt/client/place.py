@@ -18,14 +18,16 @@ from .transport import Transport, path_of
 
 
 class RemotePlace:
-    """The place of the workspace of one conversation; interrupted requests are retried.
+    """The place of a workspace; interrupted requests are retried.
 
     All methods raise the server's errors, `ServerUnreachable`, or a `WorkspaceError`.
     """
 
-    def __init__(self, transport: Transport, name: str) -> None:
+    def __init__(self, transport: Transport, name: str, base: str | None = None) -> None:
+        """`name` is that of a conversation, or of what is held open at the path `base`."""
         self._transport, self._name = transport, name
-        self._base = path_of(name)
+        self._base = path_of(name) if base is None else base
+        self._own = f"{self._base}/workspace" if base is None else base
 
     async def start(self, wanted: RunCommand) -> CommandState:
         """Begin a command. Raises `OutcomeUnknown` if the connection broke before the answer came."""
@@ -53,15 +55,16 @@ class RemotePlace:
 
     async def supports_pause(self) -> bool:
         """Return whether all that runs there can be paused."""
-        return msgspec.json.decode(await self._ask("GET", "/workspace"), type=PlaceState).supports_pause
+        answer = await self._transport.ask("GET", self._own, name=self._name)
+        return msgspec.json.decode(answer, type=PlaceState).supports_pause
 
     async def pause(self) -> None:
         """Stop all that runs there, until `resume`."""
-        await self._ask("POST", "/workspace/pause")
+        await self._transport.ask("POST", f"{self._own}/pause", name=self._name)
 
     async def resume(self) -> None:
         """Let all that runs there go on."""
-        await self._ask("POST", "/workspace/resume")
+        await self._transport.ask("POST", f"{self._own}/resume", name=self._name)
 
     async def _ask(self, method: str, path: str, body: bytes | None = None, *, repeatable: bool = True) -> bytes:
         return await self._transport.ask(method, self._base + path, body, name=self._name, repeatable=repeatable)

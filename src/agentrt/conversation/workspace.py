@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import anyio
 import anyio.to_thread
@@ -17,7 +17,7 @@ import msgspec
 
 from ..errors import AgentrtError, ConfigurationError
 from ..placing import Place
-from ..specs import DockerWorkspace, LocalWorkspace, WorkspaceSpec
+from ..specs import DockerWorkspace, LocalWorkspace, RemoteWorkspace, WorkspaceSpec
 from ..workspaces import FileChanges, FileDiff, FileEntry, FileList, GitChanges, GitDiff
 from ..workspaces.asking import (
     SECONDS,
@@ -40,6 +40,10 @@ from ..workspaces.asking import (
     WriteFile,
 )
 from ..workspaces.streaming import PIECE, opened
+
+if TYPE_CHECKING:
+    from ..client.held import RemoteOpened
+    from .opened import OpenedWorkspace
 
 _WAIT = 20.0
 """Seconds that are waited for more output at once."""
@@ -257,40 +261,52 @@ class WorkspaceHandle:
 class Workspace(WorkspaceHandle):
     """A workspace that is open while this context manager is entered, and outlives the conversations that it is given.
 
-    `Workspace("path")` is a directory of this machine; with `image`, in a container that lives as long; any other kind
-    by its struct. Conversations with it act in the same container: `Conversation(agent, workspace)`. Raises
-    `ConfigurationError` for what does not fit, and on entry `WorkspaceMissing`.
+    `Workspace("path")` is a directory of this machine; with `image`, in a container that lives as long; with `host`,
+    one of a server, with its key or token `api_key`; any other kind by its struct. `Conversation(agent, workspace)`
+    acts in the same directory, and in the same container of this process.
+
+    Raises `ConfigurationError` for what does not fit, on entry also `WorkspaceMissing`, and for a server its errors.
     """
 
-    def __init__(self, working_dir: str | Path | WorkspaceSpec = ".", *, image: str | None = None) -> None:
-        from .opened import OpenedWorkspace  # needed by few
-
-        spec = working_dir
-        if not isinstance(spec, WorkspaceSpec):
-            path = os.path.abspath(spec)
+    def __init__(
+        self,
+        working_dir: str | Path | WorkspaceSpec | RemoteWorkspace | None = None,
+        *,
+        host: str | None = None,
+        api_key: str | None = None,
+        image: str | None = None,
+    ) -> None:
+        if isinstance(working_dir, WorkspaceSpec | RemoteWorkspace):
+            if not (host is api_key is image is None):
+                raise ConfigurationError("Workspace(...): the struct of a workspace has everything: give nothing else")
+            spec: WorkspaceSpec | RemoteWorkspace = working_dir
+        elif host is not None and image is None:
+            spec = RemoteWorkspace(host, api_key, None if working_dir is None else os.fspath(working_dir))
+        elif host is not None or api_key is not None:
+            raise ConfigurationError("Workspace(...): give a host with its api_key, or an image, or neither")
+        else:
+            path = os.path.abspath(working_dir or ".")
             spec = LocalWorkspace(path) if image is None else DockerWorkspace(path, image)
-        elif image is not None:
-            raise ConfigurationError("Workspace(image=...): the struct of a workspace has its image")
-        self._opened = OpenedWorkspace(spec)
+        self._opened = _opened(spec)
         super().__init__(self._opened)
 
     @property
     def working_dir(self) -> str:
-        """The path of the workspace, as what runs there sees it."""
-        return self._opened.spec.path
+        """The path of the workspace, as what runs there sees it; "" if a server has not told it yet."""
+        return self._opened.spec.path or ""
 
     @property
-    def spec(self) -> WorkspaceSpec:
-        """The workspace as the log of a conversation has it."""
+    def spec(self) -> WorkspaceSpec | RemoteWorkspace:
+        """The workspace as `Conversation` takes it, too."""
         return self._opened.spec
 
     @property
     def shared(self) -> Place | None:
-        """The open place, for a conversation; None on this machine, where each has its own. Raises
-        `ConfigurationError` if it is not open.
+        """The open place, for a conversation of this process; None if that opens its own. Raises `ConfigurationError`
+        if it is not open.
         """
         live = self._opened.live
-        return None if live.workspace.on_this_machine else live
+        return None if live is None or live.workspace.on_this_machine else live
 
     async def __aenter__(self) -> Self:
         await self._opened.enter()
@@ -303,6 +319,17 @@ class Workspace(WorkspaceHandle):
 
     def __repr__(self) -> str:
         return f"Workspace({self.spec!r})"
+
+
+def _opened(spec: WorkspaceSpec | RemoteWorkspace) -> OpenedWorkspace | RemoteOpened:
+    """Return what holds a workspace open."""
+    if isinstance(spec, RemoteWorkspace):
+        from ..client.held import RemoteOpened  # needed by few
+
+        return RemoteOpened(spec)
+    from .opened import OpenedWorkspace  # needed by few
+
+    return OpenedWorkspace(spec)
 
 
 async def _pieces(descriptor: int) -> AsyncIterator[bytes]:

@@ -18,6 +18,7 @@ from . import pages
 from .auth import Access, Login, middleware, with_tickets
 from .draining import DrainedBody
 from .endpoints import ENDPOINTS, servers
+from .held import HeldWorkspaces
 from .hosting import Hosting
 from .mcp import serving as mcp
 from .mcp.serving import Speaker
@@ -82,6 +83,7 @@ def create_app(
                 readiness,
                 metrics,
                 await stack.enter_async_context(Speaker(hosting)),
+                await stack.enter_async_context(HeldWorkspaces(settings)),
                 _noting(access if authenticate is None else with_tickets(authenticate, access.tickets), runtime),
             )
             tasks = await stack.enter_async_context(anyio.create_task_group())

@@ -292,6 +292,26 @@ class OutputQuery(_Request, frozen=True, kw_only=True):
     wait: Annotated[float, Meta(ge=0, le=60)] = 0.0
 
 
+class OpenWorkspace(_Request, frozen=True, kw_only=True):
+    """A directory to hold open, below the server's workspaces; null: a new one."""
+
+    path: Annotated[str, Meta(max_length=4096)] | None = None
+
+
+class HeldWorkspace(msgspec.Struct, frozen=True, kw_only=True):
+    """A workspace that is held open. `path` is the directory in which commands begin, as they see it."""
+
+    id: str
+    path: str
+    supports_pause: bool
+
+
+class HeldWorkspaceList(msgspec.Struct, frozen=True):
+    """The workspaces that are held open."""
+
+    items: tuple[HeldWorkspace, ...]
+
+
 class DirectoryQuery(PathQuery, frozen=True, kw_only=True):
     """A directory of the workspace; `at`: as it was after that event."""
 

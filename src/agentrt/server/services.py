@@ -10,6 +10,7 @@ from starlette.requests import HTTPConnection
 
 from ..runtime import Runtime
 from .auth.access import Access
+from .held import HeldWorkspaces
 from .hosting import Hosting
 from .mcp.serving import Speaker
 from .observing.metrics import Metrics
@@ -44,6 +45,7 @@ class Services:
     readiness: Readiness
     metrics: Metrics
     speaker: Speaker
+    held: HeldWorkspaces
     authenticate: Authenticator = open_access
     started: float = field(default_factory=time.monotonic)
     """When the server started, in seconds on the monotonic clock."""

@@ -24,7 +24,7 @@ AGENT = Agent(llm=LLM(model="scripted/model"), tools=(), confirmation=ConfirmRis
 
 KEYS = {
     "ada": ("ada", (Scope.OBSERVE, Scope.STEER, Scope.APPROVE)),
-    "bob": ("bob", (Scope.OBSERVE, Scope.STEER, Scope.APPROVE)),
+    "bob": ("bob", (Scope.OBSERVE, Scope.STEER, Scope.EXECUTE, Scope.APPROVE)),
     "root": ("root", (Scope.ADMIN,)),
 }
 

@@ -19,8 +19,10 @@ from . import (
     projects,
     servers,
     settings,
+    workspaces,
 )
 from .documentation import documentation
+from .workspaces import with_held
 
 _OPERATIONS = (
     *health.ENDPOINTS,
@@ -28,9 +30,8 @@ _OPERATIONS = (
     *conversations.ENDPOINTS,
     *controls.ENDPOINTS,
     *history.ENDPOINTS,
-    *files.ENDPOINTS,
-    *git.ENDPOINTS,
-    *commands.ENDPOINTS,
+    *with_held((*files.ENDPOINTS, *git.ENDPOINTS, *commands.ENDPOINTS)),
+    *workspaces.ENDPOINTS,
     *checkpoints.ENDPOINTS,
     *servers.ENDPOINTS,
     *models.ENDPOINTS,

@@ -8,22 +8,18 @@ from typing import Any
 import msgspec
 from starlette.responses import StreamingResponse
 
-from ...conversation.workspace import WorkspaceHandle
 from ...workspaces.asking import CommandList, CommandOutput, CommandState, PlaceEnd, PlaceState, RunCommand
 from ..principals import Scope
 from ..routing import Call, Endpoint
 from ..schemas import OutputQuery
+from .workspaces import workspace_of
 
 HEARTBEAT = 10.0
 """Seconds without output after which a comment is sent, so that no connection counts as lost."""
 
 
-async def _workspace(call: Call[Any, Any]) -> WorkspaceHandle:
-    return (await call.conversation()).workspace_for(call.principal.owner)
-
-
 async def _place(call: Call[Any, Any]) -> PlaceEnd:
-    return (await _workspace(call)).place
+    return (await workspace_of(call)).place
 
 
 async def start_command(call: Call[RunCommand, None]) -> CommandState:
@@ -63,7 +59,7 @@ async def command_output(call: Call[None, OutputQuery]) -> CommandOutput | Strea
 
 async def get_workspace(call: Call[None, None]) -> PlaceState:
     """Return where the conversation's tools act."""
-    workspace = await _workspace(call)
+    workspace = await workspace_of(call)
     return PlaceState(await workspace.path(), await workspace.supports_pause())
 
 

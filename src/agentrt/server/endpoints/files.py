@@ -11,7 +11,6 @@ from typing import Any
 import anyio.to_thread
 from starlette.responses import Response
 
-from ...conversation import Conversation
 from ...errors import WorkspaceError
 from ...sandboxes.beneath import Beneath
 from ...sources.writings import may_instruct, note_writer
@@ -23,30 +22,23 @@ from ..principals import Scope
 from ..routing import Answered, Call, Endpoint
 from ..schemas import DirectoryQuery, FilePathQuery, FileQuery, PathQuery
 from ..sending import FileBody, serve_file, shown_as
-
-
-async def workspace(call: Call[Any, Any], conversation: Conversation) -> str:
-    """Return the path of the conversation's directory, from the log if the conversation sleeps."""
-    created = conversation.state.created
-    if created is None:
-        created = await call.services.runtime.store.history(conversation.id).created()
-    return created.workspace.path
+from .workspaces import workspace_of
 
 
 async def list_files(call: Call[None, DirectoryQuery]) -> FileList:
     """Return the entries of a directory of the workspace, now or as they were after an event."""
-    return await (await call.reading()).workspace.list_files(call.query.path, at=call.query.at)
+    return await (await workspace_of(call, reading=True)).list_files(call.query.path, at=call.query.at)
 
 
 async def read_file(call: Call[None, FileQuery]) -> Response:
     """Return the bytes of a file, now or as they were after an event. A Range header gets a part of it as it is now."""
     path, given = call.query.path, call.request.headers
-    conversation = await call.reading()
+    workspace = await workspace_of(call, reading=True)
     if call.query.at is not None:
-        content = await conversation.workspace.read_file(path, at=call.query.at)
+        content = await workspace.read_file(path, at=call.query.at)
         shown = shown_as(PurePosixPath(path).name, "application/octet-stream")
         return Response(content, headers=shown)
-    file, name = await open_file(Beneath(await workspace(call, conversation)), path), PurePosixPath(path).name
+    file, name = await open_file(Beneath(await workspace.path()), path), PurePosixPath(path).name
     return await serve_file(file, name, given.get("range"), given.get("if-range"), given.get("if-none-match"))
 
 
@@ -55,7 +47,7 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
     most, path, request = call.services.settings.max_upload, call.query.path, call.request
     if int(request.headers.get("content-length", "0")) > most:
         raise WorkspaceError("file-too-large", f"the limit is {most} bytes")
-    root = await workspace(call, await call.conversation())
+    root = await (await workspace_of(call)).path()
     leads_to = await anyio.to_thread.run_sync(Beneath(root).leads_to, path)
     real = os.path.join(await anyio.to_thread.run_sync(os.path.realpath, root), leads_to)
     check(call.principal, of_file(leads_to, real, call.services.runtime.home))
@@ -81,8 +73,8 @@ async def _written(call: Call[Any, Any], files: LocalFiles, path: str, real: str
 async def archive_files(call: Call[None, PathQuery]) -> Response:
     """Return a directory of the workspace as a zip archive, made while it is sent; links are left out."""
     path = call.query.path
-    file = await open_archive(Beneath(await workspace(call, await call.reading())), path)
-    name = f"{PurePosixPath(path).name or call.named()}.zip"
+    file = await open_archive(Beneath(await (await workspace_of(call, reading=True)).path()), path)
+    name = f"{PurePosixPath(path).name or call.request.path_params.get('id', 'workspace')}.zip"
     return FileBody(file, None, 200, shown_as(name, "application/zip"))
 
 

@@ -6,16 +6,17 @@ from ...workspaces import GitChanges, GitDiff
 from ..principals import Scope
 from ..routing import Call, Endpoint
 from ..schemas import PathQuery
+from .workspaces import workspace_of
 
 
 async def git_changes(call: Call[None, PathQuery]) -> GitChanges:
     """Return the files that differ from the last commit; 404 if the directory is not the root of a repository."""
-    return await (await call.reading()).workspace.git_changes(call.query.path)
+    return await (await workspace_of(call, reading=True)).git_changes(call.query.path)
 
 
 async def git_diff(call: Call[None, PathQuery]) -> GitDiff:
     """Return the unified diff of a file, or of all files below a directory, to the last commit, with new files."""
-    return await (await call.reading()).workspace.git_diff(call.query.path)
+    return await (await workspace_of(call, reading=True)).git_diff(call.query.path)
 
 
 _GROUP = "workspace"
