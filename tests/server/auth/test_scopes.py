@@ -125,6 +125,7 @@ NEEDED = {(row.split()[0], row.split()[1]): row.split()[2] for row in TABLE.stri
 MODEL = {"type": "LLM", "model": "openai/a"}
 BODIES: dict[str, Any] = {
     "message": {"content": "hello"},
+    "commands": {"command": "true"},
     "rule": {"rule": {"verdict": "deny"}},
     "remove_rule": {"rule": {"verdict": "allow"}, "scope": "project"},
     "configure": {"changes": {"busy": "steer"}},
