@@ -22,6 +22,8 @@ from agentrt.events import (
     ChildMessaged,
     ChildStarted,
     ChildWaiting,
+    CommandEnded,
+    CommandStarted,
     Condensation,
     CondensationRequest,
     ConfirmationGiven,
@@ -364,6 +366,17 @@ def every_event() -> list[Event]:
         ),
         ConversationErrorEvent(code="timeout", detail="try again", retryable=True),
         HeadMoved(to=3),
+        CommandStarted(id="command-1", by="ada", command="npm test", cwd="/work", timeout=30.0),
+        CommandEnded(
+            caused_by="command-1",
+            exit_code=-1,
+            stdout="ok",
+            stderr="no",
+            timeout_occurred=True,
+            stopped=True,
+            lost=True,
+            duration=30.1,
+        ),
         answer("bye", partial=True),
     ]
 

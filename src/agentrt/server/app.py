@@ -18,6 +18,7 @@ from . import pages
 from .auth import Access, Login, middleware, with_tickets
 from .draining import DrainedBody
 from .endpoints import ENDPOINTS, servers
+from .endpoints.openhands import openhands_paths
 from .held import HeldWorkspaces
 from .hosting import Hosting
 from .mcp import serving as mcp
@@ -104,7 +105,13 @@ def create_app(
     errors = (AgentrtError, Refusal, HTTPException, msgspec.ValidationError, msgspec.DecodeError)
     app = Starlette(
         # stream routes come first: they share paths with endpoints, and match only requests for a stream
-        routes=[*ROUTES, *mcp.ROUTES, *servers.ROUTES, *routes(ENDPOINTS), *pages.routes()],
+        routes=[
+            *ROUTES,
+            *mcp.ROUTES,
+            *servers.ROUTES,
+            *routes((*ENDPOINTS, *openhands_paths(settings))),
+            *pages.routes(),
+        ],
         middleware=[
             Middleware(Started),
             Middleware(DrainedBody),

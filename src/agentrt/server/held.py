@@ -45,6 +45,8 @@ class HeldWorkspaces:
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._held: dict[str, _Held] = {}
+        self._first: dict[str | None, str] = {}
+        self._firsts = anyio.Lock()
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup | None = None
 
@@ -95,6 +97,17 @@ class HeldWorkspaces:
         finally:
             self._held.pop(name, None)
             held.ended.set()
+
+    async def first(self, principal: Principal) -> Workspace:
+        """Return the first of the server's directories, which is opened once for each owner.
+
+        Raises `ConfigurationError` and `WorkspaceError`.
+        """
+        async with self._firsts:
+            name = self._first.get(principal.owner, "")
+            if name not in self._held:
+                name = self._first[principal.owner] = await self.open(".", principal)
+        return self.get(name, principal)
 
     def get(self, name: str, principal: Principal) -> Workspace:
         """Return a workspace that is held. Raises `WorkspaceError` if it is not, or belongs to somebody else."""

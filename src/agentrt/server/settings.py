@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from limits import RateLimitItem, parse
@@ -28,6 +28,8 @@ class ServerSettings(Given, frozen=True, kw_only=True):
     """The token for clients if the store has no keys. None: made at each start, as `app.state.access.token`."""
     workspaces: tuple[Path, ...] = ()
     """Directories below which conversations may work; if a request names none, the first gets a new directory."""
+    compat: Literal["openhands"] | None = None
+    """Whose paths under `/api` are there, too: those of the OpenHands agent server for commands, files and git."""
     container: DockerWorkspace | None = None
     """The container for the commands of new conversations, one for each; its path is that of the conversation."""
     agent: Agent | None = None

@@ -150,6 +150,7 @@ class CommandState(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     command: str
     cwd: str
+    timeout: float
     timestamp: datetime
     by: str | None = None
     result: CommandResult | None = None

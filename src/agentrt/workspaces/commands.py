@@ -58,6 +58,7 @@ class Command:
             id=self.id,
             command=self.wanted.command,
             cwd=self.cwd,
+            timeout=self.wanted.timeout,
             timestamp=self.begun,
             by=self.by,
             result=self.result,

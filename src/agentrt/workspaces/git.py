@@ -90,6 +90,21 @@ async def diff(workspace: str, path: str, base: str = "") -> GitDiff:
     return GitDiff(diff=output.decode("utf-8", "replace"), truncated=cut)
 
 
+async def committed(workspace: str, path: str) -> bytes | None:
+    """Return a file as the last commit has it; None if it has none. Raises `WorkspaceError` like `changes`."""
+    async with _opened(workspace) as repository:
+        if repository.head is None:
+            return None
+        kind = ("cat-file", "-t", f"{repository.head}:{path}")
+        said, _ = await _git(repository.tree, repository.environment, *kind, check=False)
+        if said.strip() != b"blob":
+            return None
+        content, cut = await _git(repository.tree, repository.environment, "cat-file", "blob", kind[-1])
+    if cut:
+        raise WorkspaceError("file-too-large", f"the limit is {OUTPUT} bytes")
+    return content
+
+
 @asynccontextmanager
 async def _opened(workspace: str, base: str = "") -> AsyncIterator[_Repository]:
     plain = {
