@@ -18,7 +18,10 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
+from agentrt import Runtime
 from agentrt.context.replies import ModelReply
+from agentrt.server import ServerSettings, create_app
+from agentrt.server.running import serving
 from agentrt.testing import ScriptedProvider, call, finish, say
 from tests.compat.test_openhands import PROGRAMS
 
@@ -175,3 +178,61 @@ def test_each_program_is_run_here() -> None:
     programs = {path.stem for path in PROGRAMS.glob("*.py")} - {"sums"}
     assert programs == {"hello", "tools", "skills", "confirming", "mcp_servers", "delegating"}
     assert shutil.which(PYTHON[0]) is not None
+
+
+REMOTE = """
+import os, sys
+from openhands.sdk.workspace import RemoteWorkspace
+with RemoteWorkspace(host=os.environ["HOST"], api_key=os.environ["KEY"], working_dir=os.environ["DIRECTORY"]) as ws:
+    result = ws.execute_command("pwd; echo warm >&2; exit 3", cwd=os.environ["DIRECTORY"])
+    assert (result.exit_code, result.stdout, result.stderr) == (3, os.environ["DIRECTORY"] + "\\n", "warm\\n"), result
+    assert not result.timeout_occurred
+    late = ws.execute_command("sleep 60", timeout=1)
+    assert (late.exit_code, late.timeout_occurred) == (-1, True), late
+    long = ws.execute_command("seq 100000", timeout=60)
+    assert long.stdout.splitlines() == [str(n) for n in range(1, 100001)], len(long.stdout)
+    name = ws.start_command("sleep 300")
+    ws.stop_command(name)
+    assert ws.get_command_output(name)["exit_code"] == 143
+    open("/tmp/sent", "w").write("sent")
+    sent = ws.file_upload("/tmp/sent", os.environ["DIRECTORY"] + "/in/it")
+    assert (sent.success, sent.file_size) == (True, 4), sent
+    got = ws.file_download(os.environ["DIRECTORY"] + "/in/it", "/tmp/got")
+    assert (got.success, open("/tmp/got").read()) == (True, "sent"), got
+    assert not ws.file_download(os.environ["DIRECTORY"] + "/none", "/tmp/none").success
+    assert not ws.file_download("/etc/passwd", "/tmp/none").success
+    assert ws.git_changes(".") == []
+    made = ws.execute_command(
+        "git init -q . && echo old > a && git add a && git -c user.name=a -c user.email=a@b commit -qm a && echo new > a"
+    )
+    assert made.exit_code == 0, made
+    assert sorted((c.status.value, str(c.path)) for c in ws.git_changes(".")) == [("ADDED", "in/it"), ("UPDATED", "a")]
+    diff = ws.git_diff("a")
+    assert (diff.original, diff.modified) == ("old\\n", "new\\n"), diff
+    assert ws.alive
+print("all held")
+"""
+
+
+async def test_its_client_works_with_our_server(directory: Path) -> None:
+    """Commands, files and git over the wire."""
+    root = directory.parent / "served"
+    root.mkdir()
+    settings = ServerSettings(port=0, token="a-token-of-this-proof", workspaces=(root,), compat="openhands", drain=1.0)
+    app = create_app(Runtime(directory.parent / "store"), settings)
+    async with serving(app, settings) as url:
+        environment = {
+            "HOST": url,
+            "KEY": "a-token-of-this-proof",
+            "DIRECTORY": str(root),
+            "HOME": "/tmp",
+            "PATH": f"{os.defpath}:/usr/sbin:/usr/bin",
+            "OPENHANDS_SUPPRESS_BANNER": "1",
+        }
+        done = await anyio.to_thread.run_sync(
+            lambda: subprocess.run(
+                [*PYTHON, "-c", REMOTE], env=environment, capture_output=True, text=True, timeout=SECONDS
+            )
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines()[-1] == "all held"

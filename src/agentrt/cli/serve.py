@@ -168,6 +168,12 @@ workspaces_option = click.option(
     help="Send OpenTelemetry traces to this address, by OTLP over HTTP: http://localhost:4318. Default: the"
     " environment's OTEL_EXPORTER_OTLP_ENDPOINT, if any.",
 )
+@click.option(
+    "--compat",
+    type=click.Choice(["openhands"]),
+    help="Also serve the paths of the OpenHands agent server under /api for commands, files and git, in the first"
+    " --workspaces directory.",
+)
 @container_options
 @agent_options
 @tools_option
@@ -218,7 +224,17 @@ def serve(
     except ImportError as error:
         raise ConfigurationError(NO_EXTRA) from error
     tools = own_tools(own)
-    given = ("drain", "cors", "allow_hosts", "max_sockets", "keep_alive", "backlog", "resume_running", "traces")
+    given = (
+        "drain",
+        "cors",
+        "allow_hosts",
+        "max_sockets",
+        "keep_alive",
+        "backlog",
+        "resume_running",
+        "traces",
+        "compat",
+    )
     settings = ServerSettings(
         host=host,
         port=port,

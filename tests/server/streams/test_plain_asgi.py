@@ -67,8 +67,8 @@ async def test_who_stops_reading_is_closed_and_makes_nothing_grow(tmp_path: Path
             for number in range(200):
                 await conversation.send_message(f"{number} " + "x" * LONG)
                 assert kept_by(follower.relay) <= RECENT + LONG + OVERHEAD
-            while len(good.events[name]) < conversation.state.seq:
-                assert await good.more()
+                while len(good.events[name]) < conversation.state.seq:
+                    assert await good.more()
             client.services.streams.leave(follower)
             await eventually(lambda: client.services.streams.count == 1, "the slow one is closed", 20)
             assert (await slow.closed())[0] == 4008
