@@ -203,7 +203,8 @@ with RemoteWorkspace(host=os.environ["HOST"], api_key=os.environ["KEY"], working
     assert not ws.file_download("/etc/passwd", "/tmp/none").success
     assert ws.git_changes(".") == []
     made = ws.execute_command(
-        "git init -q . && echo old > a && git add a && git -c user.name=a -c user.email=a@b commit -qm a && echo new > a"
+        "git init -q . && echo old > a && git add a && "
+        "git -c user.name=a -c user.email=a@b commit -qm a && echo new > a"
     )
     assert made.exit_code == 0, made
     assert sorted((c.status.value, str(c.path)) for c in ws.git_changes(".")) == [("ADDED", "in/it"), ("UPDATED", "a")]

@@ -244,6 +244,7 @@ def serve(
         rate=None if rate == "none" else rate,
         own_process=True,
         titles=rest.pop("titles"),
+        compat=rest.pop("compat"),
         **{name: rest.pop(name) for name in given},
         agent=with_tools(agent_of(store=store, **rest), [kind.name for kind in tools]),
     )

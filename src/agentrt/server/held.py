@@ -61,9 +61,13 @@ class HeldWorkspaces:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for name in list(self._held):
-            await self._end(name)
-        await self._stack.aclose()
+        try:
+            for held in self._held.values():
+                held.ends.set()
+            for held in list(self._held.values()):
+                await held.ended.wait()
+        finally:
+            await self._stack.aclose()
 
     async def open(self, path: str | None, principal: Principal) -> str:
         """Open a directory below the server's workspaces, by default a new one, and return the id of what is held.

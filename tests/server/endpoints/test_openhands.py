@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -91,7 +92,7 @@ async def test_files(tmp_path: Path) -> None:
 
         def form(data: bytes) -> aiohttp.FormData:
             made = aiohttp.FormData()
-            made.add_field("file", data, filename="it")
+            made.add_field("file", io.BytesIO(data), filename="it")
             return made
 
         status, told = await client.ask("POST", "file/upload", params={"path": f"{work}/in/it"}, data=form(b"sent"))
