@@ -11,6 +11,7 @@ import pytest
 from agentrt import LLM, Agent, Tool
 from agentrt.errors import ConfigurationError, WorkspaceError
 from agentrt.events import CommandEnded, CommandStarted, MessageEvent
+from agentrt.secrets import HIDDEN
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish
 from agentrt.workspaces.asking import OutputPiece, RunCommand
@@ -141,6 +142,17 @@ async def test_what_is_not_a_command_is_refused(at: At, command: str) -> None:
         with pytest.raises(WorkspaceError) as refused:
             await conversation.workspace.execute_command(command)
         assert refused.value.code == "command"
+
+
+async def test_secrets_are_masked_even_in_two_pieces_and_are_no_variables(at: At) -> None:
+    async with at(ScriptedLLM([])) as place:
+        async with place.begin(AGENT, secrets={"API_TOKEN": "s3cr3t-value-1"}) as conversation:
+            heard = list[str]()
+            command = "echo $API_TOKEN; printf s3cr3t-; sleep 0.3; echo value-1"
+            result = await conversation.workspace.execute_command(command, on_output=lambda one: heard.append(one.text))
+            assert result.stdout == f"\n{HIDDEN}\n"
+            assert "".join(heard) == result.stdout
+            assert "s3cr3t-value-1" not in repr(await everything(conversation))
 
 
 async def test_too_many_at_once_are_refused(at: At) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from ..decisions.outcomes import clipped, told_of
 from ..errors import ActorError, LogError
 from ..events import CommandEnded, CommandStarted
-from ..placing import Masked, Place, StartSoon
+from ..placing import Place, StartSoon
+from ..secrets import Mask
 from ..workspaces.asking import CommandResult
 from ..workspaces.commands import Command, Commands
 from .event_log import Log
 
 
-def commands_beside(log: Log, place: Place, start_soon: StartSoon, mark: str, masked: Masked) -> Commands:
+def commands_beside(log: Log, place: Place, start_soon: StartSoon, mark: str, mask: Callable[[], Mask]) -> Commands:
     """Return the commands of a conversation. One begins once that is durable, and the model is told of its end."""
 
     async def begins(command: Command) -> None:
@@ -37,4 +39,4 @@ def commands_beside(log: Log, place: Place, start_soon: StartSoon, mark: str, ma
         with suppress(ActorError, LogError):
             await log.append(*told_of(result.command, event))
 
-    return Commands(place, start_soon, mark, masked, begins, ended)
+    return Commands(place, start_soon, mark, mask, begins, ended)

@@ -302,7 +302,7 @@ class ConversationGroup:
             from .beside import commands_beside
 
             self._commands = commands_beside(
-                self.log, self.place, self._tasks.start_soon, self._mark, self.secrets.mask.text
+                self.log, self.place, self._tasks.start_soon, self._mark, lambda: self.secrets.mask
             )
         return self._commands
 

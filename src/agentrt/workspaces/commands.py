@@ -11,13 +11,14 @@ from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 
 import anyio
-import anyio.abc
+from anyio.abc import ByteReceiveStream
 
 from ..errors import ToolError, WorkspaceError
 from ..events.base import now
 from ..ids import new_id
-from ..placing import DEVNULL, PIPE, Masked, Place, StartSoon
+from ..placing import DEVNULL, PIPE, Place, StartSoon
 from ..sandboxes.environment import environment
+from ..secrets import CurrentMask, Mask
 from .asking import CommandOutput, CommandResult, CommandState, Name, OutputPiece, RunCommand
 
 MOST_RUNNING = 32
@@ -27,7 +28,10 @@ REMEMBERED = 100
 """Number of commands that have ended and can still be asked about."""
 
 KEPT = 4 << 20
-"""Characters of a command's output that are kept: the last ones."""
+"""Characters that are kept of each output of a command: the last ones."""
+
+PIECES = 4096
+"""Number of pieces of its output that can still be followed, of at most `KEPT` characters together."""
 
 TIMED_OUT = -1
 """The exit code of a command that reached its time limit."""
@@ -36,6 +40,32 @@ _GRACE = 0.5
 """Seconds to wait for the rest of the output of a command that has ended, since what it left running may hold it."""
 
 _PIECE = 65_536
+
+
+class _Tail:
+    """The end of a text that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._parts, self._size, self._dropped = list[str](), 0, 0
+
+    def add(self, text: str) -> None:
+        """Add a piece."""
+        self._parts.append(text)
+        self._size += len(text)
+        if len(self._parts) > PIECES or self._size > 2 * KEPT:
+            self._cut()
+
+    def text(self) -> str:
+        """Return it, after a line that says what is left out."""
+        self._cut()
+        said = f"[{self._dropped:,} characters before this are left out]\n" if self._dropped else ""
+        return said + "".join(self._parts)
+
+    def _cut(self) -> None:
+        whole = "".join(self._parts)
+        self._dropped += max(0, len(whole) - KEPT)
+        self._parts = [whole[-KEPT:]]
+        self._size = len(self._parts[0])
 
 
 class Command:
@@ -47,7 +77,8 @@ class Command:
         self.stopped = False
         self.result: CommandResult | None = None
         self.pieces = deque[OutputPiece]()
-        self._order, self._size, self._dropped = 0, 0, {"stdout": 0, "stderr": 0}
+        self._order, self._size = 0, 0
+        self._said: dict[Name, _Tail] = {"stdout": _Tail(), "stderr": _Tail()}
         self._changed = anyio.Event()
         self._scope = anyio.CancelScope()
 
@@ -85,14 +116,16 @@ class Command:
         ended = self.result is not None
         return CommandOutput(tuple(piece for piece in self.pieces if piece.order > after), ended)
 
-    async def run(self, place: Place, masked: Masked, told: Callable[[CommandResult], Awaitable[None]]) -> None:
+    async def run(
+        self, place: Place, mask: Callable[[], Mask], told: Callable[[CommandResult], Awaitable[None]]
+    ) -> None:
         """Run it to its end. Cancelling ends it, and it has a result even then: `told` gets it before it is visible."""
         begun = time.monotonic()
         code, ended, timed_out = TIMED_OUT, False, False
         try:
             with self._scope:
                 with anyio.move_on_after(self.wanted.timeout) as limit:
-                    code = await self._run(place, masked)
+                    code = await self._run(place, mask)
                     ended = True
                 timed_out = limit.cancelled_caught
         except (OSError, ValueError, ToolError) as error:
@@ -102,8 +135,8 @@ class Command:
             result = CommandResult(
                 command=self.wanted.command,
                 exit_code=code if ended or timed_out else 128 + signal.SIGTERM,
-                stdout=self._said("stdout"),
-                stderr=self._said("stderr"),
+                stdout=self._said["stdout"].text(),
+                stderr=self._said["stderr"].text(),
                 timeout_occurred=timed_out,
                 duration=round(time.monotonic() - begun, 3),
             )
@@ -112,12 +145,12 @@ class Command:
             self.result = result
             self._tell()
 
-    async def _run(self, place: Place, masked: Masked) -> int:
+    async def _run(self, place: Place, mask: Callable[[], Mask]) -> int:
         with anyio.CancelScope(shield=True) as scope:
             process = await place.run(
                 ["bash", "-c", self.wanted.command],
                 cwd=self.cwd,
-                env=environment(place.variables, masked),
+                env=environment(place.variables, mask().text),
                 stdin=DEVNULL,
                 stdout=PIPE,
                 stderr=PIPE,
@@ -125,8 +158,8 @@ class Command:
             try:
                 scope.shield = False  # not earlier, or it may run without anybody having its handle
                 async with anyio.create_task_group() as readers:
-                    readers.start_soon(self._read, "stdout", process.stdout, masked)
-                    readers.start_soon(self._read, "stderr", process.stderr, masked)
+                    readers.start_soon(self._read, "stdout", process.stdout, mask)
+                    readers.start_soon(self._read, "stderr", process.stderr, mask)
                     code = await process.wait()
                     readers.cancel_scope.deadline = anyio.current_time() + _GRACE
             finally:
@@ -136,30 +169,26 @@ class Command:
                 process.close_pipes()
         return code if code >= 0 else 128 - code
 
-    async def _read(self, name: Name, stream: anyio.abc.ByteReceiveStream | None, masked: Masked) -> None:
+    async def _read(self, name: Name, stream: ByteReceiveStream | None, mask: Callable[[], Mask]) -> None:
         assert stream is not None
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        with suppress(anyio.EndOfStream, anyio.ClosedResourceError):
-            while data := await stream.receive(_PIECE):
-                self._add(name, masked(decoder.decode(data)))
-        self._add(name, decoder.decode(b"", True))
+        decoder, masked = codecs.getincrementaldecoder("utf-8")("replace"), CurrentMask(mask)
+        try:
+            with suppress(anyio.EndOfStream, anyio.ClosedResourceError):
+                while data := await stream.receive(_PIECE):
+                    self._add(name, masked.feed(decoder.decode(data)))
+        finally:  # also when its time has come
+            self._add(name, masked.feed(decoder.decode(b"", True)) + masked.flush())
 
     def _add(self, name: Name, text: str) -> None:
         if not text:
             return
         self._order += 1
+        self._said[name].add(text)
         self.pieces.append(OutputPiece(order=self._order, name=name, text=text))
         self._size += len(text)
-        while self._size > KEPT and len(self.pieces) > 1:
-            dropped = self.pieces.popleft()
-            self._size -= len(dropped.text)
-            self._dropped[dropped.name] += len(dropped.text)
+        while len(self.pieces) > PIECES or (self._size > KEPT and len(self.pieces) > 1):
+            self._size -= len(self.pieces.popleft().text)
         self._tell()
-
-    def _said(self, name: Name) -> str:
-        kept = "".join(piece.text for piece in self.pieces if piece.name == name)
-        dropped = self._dropped[name]
-        return f"[{dropped:,} characters before this are left out]\n{kept}" if dropped else kept
 
     def _tell(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
@@ -185,14 +214,14 @@ class Commands:
         place: Place,
         start_soon: StartSoon,
         mark: str,
-        masked: Masked = str,
+        mask: Callable[[], Mask] = Mask,
         begins: Begins = untold,
         ended: Ended = untold,
     ) -> None:
         """`mark` is that of the place's processes. `begins` is told of a command before it begins; if that raises, it
         does not.
         """
-        self._place, self._start_soon, self._masked = place, start_soon, masked
+        self._place, self._start_soon, self._mask = place, start_soon, mask
         self._mark, self._begins, self._ended = mark, begins, ended
         self._known: dict[str, Command] = {}
         self._closed = False
@@ -211,7 +240,7 @@ class Commands:
             del self._known[command.id]
             raise
 
-        self._start_soon(partial(command.run, self._place, self._masked, partial(self._ended, command)))
+        self._start_soon(partial(command.run, self._place, self._mask, partial(self._ended, command)))
         ended = [one.id for one in self._known.values() if one.result is not None]
         for name in ended[: max(0, len(ended) - REMEMBERED)]:
             del self._known[name]
