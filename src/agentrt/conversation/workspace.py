@@ -106,17 +106,15 @@ class WorkspaceHandle:
         place = self.place
         begun = await place.start(RunCommand(command=command, cwd=os.fspath(cwd or ""), timeout=timeout))
         try:
-            after, ended = 0, False
-            while not ended:
+            after = 0
+            while True:
                 found = await place.output(begun.id, after, _WAIT)
                 for piece in found.items:
                     after = piece.order
                     if on_output is not None:
                         on_output(piece)
-                ended = found.ended
-            result = (await place.state(begun.id)).result
-            assert result is not None
-            return result
+                if found.result is not None:
+                    return found.result
         except BaseException:
             with anyio.CancelScope(shield=True), anyio.move_on_after(_STOP_SECONDS), suppress(AgentrtError):
                 await place.stop(begun.id)

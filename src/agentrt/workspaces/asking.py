@@ -158,12 +158,12 @@ class CommandState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommandOutput(msgspec.Struct, frozen=True):
-    """Pieces of a command's output, and whether it has ended and these are the last ones. Those that were dropped
+    """Pieces of a command's output, and its result if it has ended and these are the last ones. Those that were dropped
     meanwhile, because there were too many, are missing.
     """
 
     items: tuple[OutputPiece, ...]
-    ended: bool
+    result: CommandResult | None = None
 
 
 class CommandList(msgspec.Struct, frozen=True):

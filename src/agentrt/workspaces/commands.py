@@ -113,8 +113,7 @@ class Command:
         with anyio.move_on_after(wait):
             while self._order <= after and self.result is None:
                 await self._changed.wait()
-        ended = self.result is not None
-        return CommandOutput(tuple(piece for piece in self.pieces if piece.order > after), ended)
+        return CommandOutput(tuple(piece for piece in self.pieces if piece.order > after), self.result)
 
     async def run(
         self, place: Place, mask: Callable[[], Mask], told: Callable[[CommandResult], Awaitable[None]]

@@ -43,9 +43,9 @@ async def stop_command(call: Call[None, None]) -> CommandState:
 
 
 async def command_output(call: Call[None, OutputQuery]) -> CommandOutput | StreamingResponse:
-    """Return the output of a command after a piece, and whether it has ended; wait if there is none yet.
+    """Return the output of a command after a piece, and its result once it has ended; wait if there is none yet.
 
-    With `Accept: text/event-stream` follow it to its end: `output` with a piece each, and `end` with the command.
+    With `Accept: text/event-stream` follow it to its end: `output` with a piece each, and `end` with the result.
     """
     place, name, after = await _place(call), call.path("command_id"), call.query.after
     if "text/event-stream" not in call.request.headers.get("accept", ""):
@@ -75,16 +75,16 @@ async def resume_workspace(call: Call[None, None]) -> None:
 
 async def _sent(place: PlaceEnd, name: str, after: int) -> AsyncGenerator[bytes]:
     """Yield the output of a command as server-sent events."""
-    ended = False
-    while not ended:
+    result = None
+    while result is None:
         found = await place.output(name, after, HEARTBEAT)
         for piece in found.items:
             after = piece.order
             yield _event("output", piece, piece.order)
         if not found.items:
             yield b": heartbeat\n\n"
-        ended = found.ended
-    yield _event("end", await place.state(name))
+        result = found.result
+    yield _event("end", result)
 
 
 def _event(kind: str, data: object, number: int | None = None) -> bytes:

@@ -127,17 +127,14 @@ async def start_bash_command(call: Call[BashRequest, None]) -> BashCommand:
 async def execute_bash_command(call: Call[BashRequest, None]) -> BashOutput:
     """Run a command to its end."""
     workspace = await _workspace(call)
-    name, place, ended = (await _start(workspace, call.body)).id, workspace.place, False
-    while not ended:
-        ended = (await place.output(name, 2**53, WAIT)).ended
-    state = await place.state(name)
-    assert state.result is not None
-    found = _output(state, 0)
+    state, result = await _start(workspace, call.body), None
+    while result is None:
+        result = (await workspace.place.output(state.id, 2**53, WAIT)).result
     return msgspec.structs.replace(
-        found,
-        exit_code=state.result.exit_code,
-        stdout=state.result.stdout or None,
-        stderr=state.result.stderr or None,
+        _output(state, 0),
+        exit_code=result.exit_code,
+        stdout=result.stdout or None,
+        stderr=result.stderr or None,
     )
 
 
