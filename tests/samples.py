@@ -365,8 +365,7 @@ def every_event() -> list[Event]:
             during=(ChangedDuring(calls=(2,), paths=("b.txt", "c.txt"), count=2),),
         ),
         ConversationErrorEvent(code="timeout", detail="try again", retryable=True),
-        HeadMoved(to=3),
-        CommandStarted(id="command-1", by="ada", command="npm test", cwd="/work", timeout=30.0),
+        CommandStarted(id="command-1", by="ada", command_line="npm test", cwd="/work", timeout=30.0),
         CommandEnded(
             caused_by="command-1",
             exit_code=-1,
@@ -377,6 +376,7 @@ def every_event() -> list[Event]:
             lost=True,
             duration=30.1,
         ),
+        HeadMoved(to=3),
         answer("bye", partial=True),
     ]
 

@@ -316,6 +316,7 @@ async def test_servers_of_a_project_start_once_a_person_has_agreed(tmp_path: Pat
             (place / "started").unlink()
             async with Conversation(id="c", runtime=runtime) as conversation:
                 await conversation.prompt("go")
+                await eventually(lambda: bool(conversation.state.servers["demo"].problem), "it is refused", 20)
                 problem = conversation.state.servers["demo"].problem
                 assert problem == "serve.py is not as it was when a person agreed to run it: agree to it again"
                 assert not (place / "started").exists()
@@ -554,7 +555,6 @@ async def test_a_server_whose_pins_cannot_be_read_is_not_there(tmp_path: Path) -
                 async with Conversation(agent({"demo": DEMO}), tmp_path, runtime=runtime) as conversation:
                     await conversation.send_message("go")
                     assert (await conversation.run()).status is ExecutionStatus.FINISHED
-                    await eventually(lambda: bool(conversation.state.servers["demo"].problem), "it is refused", 20)
                     problem = conversation.state.servers["demo"].problem
                     assert bool(problem) is damaged
                     assert not damaged or "delete " in problem

@@ -53,6 +53,11 @@ PROOFS = {
         f"{COMPAT}::test_the_tools_of_an_mcp_server",
         "tests/specs/test_mcp.py::test_the_usual_files_are_read",
     ),
+    "workspace.execute_command`, `file_upload": (
+        "tests/remote/test_commands.py::test_a_command_has_its_result",
+        "tests/test_opened.py::test_commands_run_and_files_are_copied",
+        "tests/proofs/test_containers.py::test_a_held_container_is_shared_paused_and_outlives_conversations",
+    ),
     "X-Session-API-Key": ("tests/server/auth/test_access.py",),
     "none": ("tests/server/streams/test_sse.py",),
 }

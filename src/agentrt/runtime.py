@@ -240,6 +240,8 @@ class Runtime:
             from .sandboxes.kinds import place_type  # loaded with the first conversation
 
             place_type(state.created.workspace)
+            if held is not None and held.workspace != state.created.workspace:
+                raise ConfigurationError("this conversation has another workspace: open it with its own, or none")
             place, rules = await workspace_of(state.created.workspace, self.store)
             secrets = secrets or self.secrets()
             if not secrets.used:

@@ -52,7 +52,7 @@ async def test_it_is_in_the_log_and_the_model_is_told_in_one_line(at: At) -> Non
         events = await everything(conversation)
         (begun,) = [event for event in events if isinstance(event, CommandStarted)]
         (ended,) = [event for event in events if isinstance(event, CommandEnded)]
-        assert (begun.command, begun.cwd, begun.source) == ("echo done; false", str(place.workspace), "user")
+        assert (begun.command_line, begun.cwd, begun.source) == ("echo done; false", str(place.workspace), "user")
         assert (ended.caused_by, ended.exit_code, ended.stdout) == (begun.id, 1, "done\n")
         told = "[The user ran a command in the workspace: echo done; false (exit code 1)]"
         assert told in [plain(event.content) for event in events if isinstance(event, MessageEvent)]
@@ -174,3 +174,38 @@ async def test_this_machine_is_not_paused(at: At) -> None:
         await workspace.resume()
         with pytest.raises(ConfigurationError, match="cannot be paused"):
             await workspace.pause_or_raise()
+
+
+async def test_a_secret_in_a_command_is_in_nothing_that_is_kept_or_told(at: At) -> None:
+    script = ScriptedLLM([finish("Seen.")])
+    async with at(script) as place, place.begin(AGENT, secrets={"API_TOKEN": "s3cr3t-value-1"}) as conversation:
+        await conversation.send_message("Look.")
+        long = f"echo {'x' * 185} s3cr3t-value-1"
+        for command in ("echo s3cr3t-value-1", long):
+            result = await conversation.workspace.execute_command(command)
+            assert "s3cr3t" not in repr(result)
+        assert "s3cr3t" not in repr(await conversation.workspace.commands())
+        await conversation.run()
+        assert "s3cr3t" not in repr(await everything(conversation))
+        assert "s3cr3t" not in repr(script.requests[-1].messages)
+
+
+async def test_a_cancelled_start_runs_on_nowhere(at: At) -> None:
+    async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
+        for steps in range(12):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(conversation.workspace.execute_command, "sleep 300")
+                for _ in range(steps):
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+
+        async def all_ended() -> bool:
+            states = await conversation.workspace.commands()
+            return all(state.result is not None for state in states)
+
+        with anyio.fail_after(20):
+            while not await all_ended():
+                await anyio.sleep(0.05)
+        events = await everything(conversation)
+        begun = {event.id for event in events if isinstance(event, CommandStarted)}
+        assert begun == {event.caused_by for event in events if isinstance(event, CommandEnded)}

@@ -116,7 +116,7 @@ async def test_a_memo_of_another_log_is_not_used(tmp_path: Path) -> None:
     assert await opened(tmp_path) == (fold(read_conversation(directory)), count + 2)
 
 
-@pytest.mark.parametrize("left", [0, 1, 5, 67])
+@pytest.mark.parametrize("left", [0, 1, 5, 69])
 async def test_a_log_that_lacks_what_its_memo_knows_is_damaged(tmp_path: Path, left: int) -> None:
     directory = await let_go(tmp_path, Durability.COMMIT)
     path = directory / "events.jsonl"

@@ -22,7 +22,7 @@ def commands_beside(log: Log, place: Place, start_soon: StartSoon, mark: str, ma
         seconds = command.wanted.timeout
         await log.append(
             CommandStarted(
-                id=command.id, by=command.by, command=command.wanted.command, cwd=command.cwd, timeout=seconds
+                id=command.id, by=command.by, command_line=command.wanted.command, cwd=command.cwd, timeout=seconds
             )
         )
 

@@ -16,7 +16,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "Listen": (
-        "host", "port", "cors", "allow_hosts", "workspaces", "rate", "max_sockets", "keep_alive", "backlog",
+        "host", "port", "cors", "allow_hosts", "workspaces", "rate", "max_sockets", "keep_alive", "backlog", "compat",
         "secrets_key",
     ),
     "Run conversations": (

@@ -75,7 +75,7 @@ def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
         case FilesRestored():
             yield from _restored(event)
         case CommandStarted():
-            yield Text(f"$ {clean(event.command)} ({clean(event.by or 'a person or program')})", "dim")
+            yield Text(f"$ {clean(event.command_line)} ({clean(event.by or 'a person or program')})", "dim")
         case CommandEnded():
             how = "lost" if event.lost else f"exit code {event.exit_code}, {event.duration:g} s"
             yield Text(f"$ ended: {how}", "dim")

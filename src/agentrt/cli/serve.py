@@ -224,17 +224,7 @@ def serve(
     except ImportError as error:
         raise ConfigurationError(NO_EXTRA) from error
     tools = own_tools(own)
-    given = (
-        "drain",
-        "cors",
-        "allow_hosts",
-        "max_sockets",
-        "keep_alive",
-        "backlog",
-        "resume_running",
-        "traces",
-        "compat",
-    )
+    given = ("drain", "cors", "allow_hosts", "max_sockets", "keep_alive", "backlog", "resume_running", "traces")
     settings = ServerSettings(
         host=host,
         port=port,

@@ -32,7 +32,7 @@ class RemotePlace:
     async def start(self, wanted: RunCommand) -> CommandState:
         """Begin a command. Raises `OutcomeUnknown` if the connection broke before the answer came."""
         body = msgspec.json.encode(wanted)
-        answer = await self._ask("POST", "/commands", body, repeatable=False)
+        answer = await self._ask("POST", "/commands", body, repeatable=bool(wanted.id))
         return msgspec.json.decode(answer, type=CommandState)
 
     async def state(self, command: str) -> CommandState:

@@ -16,6 +16,7 @@ import anyio.to_thread
 import msgspec
 
 from ..errors import AgentrtError, ConfigurationError
+from ..ids import new_id
 from ..placing import Place
 from ..specs import DockerWorkspace, LocalWorkspace, RemoteWorkspace, WorkspaceSpec
 from ..workspaces import FileChanges, FileDiff, FileEntry, FileList, GitChanges, GitDiff
@@ -104,11 +105,12 @@ class WorkspaceHandle:
         In the workspace of a conversation it stands in the log, and the model is told of it in one line.
         """
         place = self.place
-        begun = await place.start(RunCommand(command=command, cwd=os.fspath(cwd or ""), timeout=timeout))
+        wanted = RunCommand(command=command, cwd=os.fspath(cwd or ""), timeout=timeout, id=new_id())
         try:
+            await place.start(wanted)
             after = 0
             while True:
-                found = await place.output(begun.id, after, _WAIT)
+                found = await place.output(wanted.id, after, _WAIT)
                 for piece in found.items:
                     after = piece.order
                     if on_output is not None:
@@ -117,7 +119,7 @@ class WorkspaceHandle:
                     return found.result
         except BaseException:
             with anyio.CancelScope(shield=True), anyio.move_on_after(_STOP_SECONDS), suppress(AgentrtError):
-                await place.stop(begun.id)
+                await place.stop(wanted.id)
             raise
 
     @property
@@ -185,7 +187,7 @@ class WorkspaceHandle:
             wanted = WriteFile(await self._inner(destination))
             async with opened(source, "rb") as file:
                 entry = await self._write(wanted, partial(_pieces, file.fileno()))
-        except (OSError, AgentrtError) as error:
+        except (OSError, ValueError, AgentrtError) as error:
             return copied(success=False, error=str(error))
         return copied(success=True, file_size=entry.size)
 
@@ -196,7 +198,7 @@ class WorkspaceHandle:
         copied = partial(FileOperationResult, source_path=source, destination_path=os.fspath(destination))
         try:
             size = await self._save(ReadFile(await self._inner(source)), Path(destination))
-        except (OSError, AgentrtError) as error:
+        except (OSError, ValueError, AgentrtError) as error:
             return copied(success=False, error=str(error))
         return copied(success=True, file_size=size)
 

@@ -177,7 +177,7 @@ class CommandStarted(Event, frozen=True, kw_only=True):
     """
 
     source: Source = "user"
-    command: str
+    command_line: str
     cwd: str
     timeout: float
 

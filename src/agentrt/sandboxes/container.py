@@ -64,6 +64,7 @@ class Container:
         self._docker: Docker | None = None
         self._container: DockerContainer | None = None
         self._warden: Stream | None = None
+        self._closed = self._paused = False
         self._scratch: Path | None = None
         self._one_at_a_time, self._begins, self._checks = anyio.Lock(), anyio.Lock(), anyio.Lock()
         self._executor: Executor | None = None
@@ -86,6 +87,8 @@ class Container:
 
         Cancelling ends only the wait. Raises `ToolError` with the reason of a failure; the next call tries again.
         """
+        if self._closed or self._paused:
+            raise ToolError("the workspace was closed" if self._closed else "the workspace is paused: resume it first")
         if self._executor is not None and self._executor.alive:
             return  # it hangs up as the container ends
         async with self._checks:  # or callers side by side would each remove the dead one, and start another
@@ -231,10 +234,13 @@ class Container:
     async def pause(self) -> None:
         """Stop all that runs in it; a container that does not run stays as it is. Raises `ToolError`."""
         await self._change("pause")
+        self._paused = self._container is not None
 
     async def resume(self) -> None:
         """Let all that runs in it go on. Raises `ToolError`."""
-        await self._change("unpause")
+        if self._paused:
+            await self._change("unpause")
+            self._paused = False
 
     async def _change(self, verb: str) -> None:
         if self._container is None:
@@ -250,7 +256,8 @@ class Container:
             await anyio.to_thread.run_sync(clear_set_ids, self._workspace.path)
 
     async def close(self) -> None:
-        """End the container and all that runs in it. May be called twice."""
+        """End the container and all that runs in it, for good. May be called twice."""
+        self._closed = True
         if self._attempt is not None:
             self._attempt.scope.cancel()
             await self._attempt.settled.wait()
@@ -264,6 +271,7 @@ class Container:
         scratch, self._scratch = self._scratch, None
         executor, self._executor = self._executor, None
         taken, self._mounts = self._mounts, None
+        self._paused = False
         if executor is not None:
             executor.close()
         try:

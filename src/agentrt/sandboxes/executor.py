@@ -81,6 +81,9 @@ class Executor:
         except BaseException:
             if op == "run":
                 self._abandoned.add(number)  # it may have been started
+            if answered.done() and not answered.cancelled():  # the answer came, and nobody takes it
+                del self._waiting[number]
+                self._take(*answered.result())
             raise
         finally:
             self._waiting.pop(number, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from ..specs import LocalWorkspace, WorkspaceSpec
 from .principals import Principal
 from .settings import ServerSettings
 from .workspaces import new_workspace
+
+_log = logging.getLogger(__name__)
 
 MOST = 100
 """Maximum number of workspaces that are held at once."""
@@ -62,9 +65,10 @@ class HeldWorkspaces:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            for held in self._held.values():
+            left = list(self._held.values())
+            for held in left:
                 held.ends.set()
-            for held in list(self._held.values()):
+            for held in left:
                 await held.ended.wait()
         finally:
             await self._stack.aclose()
@@ -94,10 +98,12 @@ class HeldWorkspaces:
                 self._held[name] = held
                 task_status.started(None)
                 await held.ends.wait()
-        except Exception as error:  # of entering it; the one who asked gets it
-            if name in self._held:
-                raise
-            task_status.started(error)
+                del self._held[name]  # nobody is to meet one that is closing
+        except Exception as error:
+            if self._held.pop(name, None) is None and held.ends.is_set():
+                _log.exception("a workspace was not closed as it should be")
+            else:  # it could not be opened: the one who asked gets it
+                task_status.started(error)
         finally:
             self._held.pop(name, None)
             held.ended.set()
@@ -139,6 +145,8 @@ class HeldWorkspaces:
         while True:
             await anyio.sleep(_LOOK)
             for name, held in list(self._held.items()):
+                if held.ends.is_set():
+                    continue
                 running = any(command.result is None for command in await held.workspace.commands())
                 if not running and time.monotonic() - held.used > IDLE:
                     await self._end(name)

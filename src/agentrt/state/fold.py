@@ -263,7 +263,7 @@ def _kept(kept: Ledger, event: Event) -> Ledger:
         case FilesRestored():
             return replace(kept, restoring=0)
         case CommandStarted():
-            return replace(kept, beside=kept.beside | {event.id: event.command})
+            return replace(kept, beside=kept.beside | {event.id: event.command_line})
         case CommandEnded():
             return replace(kept, beside={name: one for name, one in kept.beside.items() if name != event.caused_by})
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
@@ -98,6 +99,9 @@ SECONDS = 30.0
 Name: TypeAlias = Literal["stdout", "stderr"]
 
 
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
 class RunCommand(msgspec.Struct, frozen=True, kw_only=True):
     """A shell command of a person or a program. `cwd` is absolute, or relative to the workspace; "" is the workspace.
 
@@ -107,8 +111,12 @@ class RunCommand(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     cwd: str = ""
     timeout: float = SECONDS
+    id: str = ""
+    """A UUID by which a request that is sent again starts nothing anew; "": one is made."""
 
     def __post_init__(self) -> None:
+        if self.id and not _UUID.fullmatch(self.id):
+            raise WorkspaceError("command", "its id is a UUID, or left out")
         if not self.command.strip() or "\0" in self.command or len(self.command) > LONGEST_COMMAND:
             raise WorkspaceError("command", f"give a command of at most {LONGEST_COMMAND:,} characters, without NUL")
         if "\0" in self.cwd:

@@ -9,11 +9,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
+from math import inf
 
 import anyio
 from anyio.abc import ByteReceiveStream
 
-from ..errors import ToolError, WorkspaceError
+from ..errors import WorkspaceError
 from ..events.base import now
 from ..ids import new_id
 from ..placing import DEVNULL, PIPE, Place, StartSoon
@@ -27,8 +28,11 @@ MOST_RUNNING = 32
 REMEMBERED = 100
 """Number of commands that have ended and can still be asked about."""
 
-KEPT = 4 << 20
+KEPT = 1 << 20
 """Characters that are kept of each output of a command: the last ones."""
+
+REMEMBERED_SIZE = 8 << 20
+"""Characters of output that the commands that have ended may have together; the oldest ones are forgotten."""
 
 PIECES = 4096
 """Number of pieces of its output that can still be followed, of at most `KEPT` characters together."""
@@ -71,9 +75,10 @@ class _Tail:
 class Command:
     """A command that was begun."""
 
-    def __init__(self, wanted: RunCommand, cwd: str, by: str | None) -> None:
-        self.id, self.by, self.begun = new_id(), by, now()
-        self.wanted, self.cwd = wanted, cwd
+    def __init__(self, wanted: RunCommand, cwd: str, by: str | None, shown: str) -> None:
+        """`shown` is the command without secrets."""
+        self.id, self.by, self.begun = wanted.id or new_id(), by, now()
+        self.wanted, self.cwd, self.shown = wanted, cwd, shown
         self.stopped = False
         self.result: CommandResult | None = None
         self.pieces = deque[OutputPiece]()
@@ -87,7 +92,7 @@ class Command:
         """Its state now."""
         return CommandState(
             id=self.id,
-            command=self.wanted.command,
+            command=self.shown,
             cwd=self.cwd,
             timeout=self.wanted.timeout,
             timestamp=self.begun,
@@ -124,15 +129,15 @@ class Command:
         try:
             with self._scope:
                 with anyio.move_on_after(self.wanted.timeout) as limit:
-                    code = await self._run(place, mask)
+                    code = await self._run(place, mask, limit)
                     ended = True
                 timed_out = limit.cancelled_caught
-        except (OSError, ValueError, ToolError) as error:
+        except Exception as error:  # whatever the place raises ends this command, and nothing else
             self._add("stderr", f"it cannot be run: {getattr(error, 'strerror', None) or error}\n")
             code, ended = 127, True
         finally:
             result = CommandResult(
-                command=self.wanted.command,
+                command=self.shown,
                 exit_code=code if ended or timed_out else 128 + signal.SIGTERM,
                 stdout=self._said["stdout"].text(),
                 stderr=self._said["stderr"].text(),
@@ -141,10 +146,24 @@ class Command:
             )
             with anyio.CancelScope(shield=True):
                 await told(result)
-            self.result = result
-            self._tell()
+            self._end(result)
 
-    async def _run(self, place: Place, mask: Callable[[], Mask]) -> int:
+    def give_up(self, why: str) -> None:
+        """Have it ended without having begun."""
+        self._end(CommandResult(command=self.shown, exit_code=127, stdout="", stderr=why))
+
+    @property
+    def size(self) -> int:
+        """Number of characters of output that it has."""
+        return self._size + (len(self.result.stdout) + len(self.result.stderr) if self.result is not None else 0)
+
+    def _end(self, result: CommandResult) -> None:
+        self.result = result
+        self._said.clear()
+        self._tell()
+
+    async def _run(self, place: Place, mask: Callable[[], Mask], limit: anyio.CancelScope) -> int:
+        await place.facts()  # what has to start first may take long, and is not shielded
         with anyio.CancelScope(shield=True) as scope:
             process = await place.run(
                 ["bash", "-c", self.wanted.command],
@@ -160,6 +179,7 @@ class Command:
                     readers.start_soon(self._read, "stdout", process.stdout, mask)
                     readers.start_soon(self._read, "stderr", process.stderr, mask)
                     code = await process.wait()
+                    limit.deadline = inf
                     readers.cancel_scope.deadline = anyio.current_time() + _GRACE
             finally:
                 scope.shield = True
@@ -227,23 +247,34 @@ class Commands:
 
     async def start(self, wanted: RunCommand, by: str | None = None) -> Command:
         """Begin a command. Raises `WorkspaceError` if too many run, and what `begins` raises."""
+        if (known := self._known.get(wanted.id)) is not None:
+            return known
         if self._closed or self.running >= MOST_RUNNING:
             raise WorkspaceError("too-many-commands", f"{MOST_RUNNING} run already: stop one first")
         root = self._place.workspace.path
         cwd = wanted.cwd if wanted.cwd.startswith("/") else f"{root}/{wanted.cwd}".rstrip("/")
-        command = Command(wanted, cwd or "/", by)
+        command = Command(wanted, cwd or "/", by, self._mask().text(wanted.command))
         self._known[command.id] = command
         try:
-            await self._begins(command)
-        except BaseException:
+            with anyio.CancelScope(shield=True):  # what is logged as begun must end
+                await self._begins(command)
+        except BaseException as error:
             del self._known[command.id]
+            command.give_up(str(error))
             raise
 
         self._start_soon(partial(command.run, self._place, self._mask, partial(self._ended, command)))
-        ended = [one.id for one in self._known.values() if one.result is not None]
-        for name in ended[: max(0, len(ended) - REMEMBERED)]:
-            del self._known[name]
+        self._forget()
         return command
+
+    def _forget(self) -> None:
+        """Forget the oldest commands that have ended, if there are too many or they have too much output."""
+        ended, size = 0, 0
+        for command in reversed(list(self._known.values())):
+            if command.result is not None:
+                ended, size = ended + 1, size + command.size
+                if ended > REMEMBERED or (size > REMEMBERED_SIZE and ended > 1):
+                    del self._known[command.id]
 
     @property
     def running(self) -> int:
@@ -276,8 +307,9 @@ class Commands:
     async def close(self) -> None:
         """End all that runs, with what earlier commands have left in the background, and begin nothing more."""
         self._closed = True
-        for command in list(self._known.values()):
+        for command in self._known.values():
             command.stop()
+        for command in list(self._known.values()):
             await command.wait()
         if self._known:
             await self._place.end_left(self._mark)

@@ -51,15 +51,17 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
     leads_to = await anyio.to_thread.run_sync(Beneath(root).leads_to, path)
     real = os.path.join(await anyio.to_thread.run_sync(os.path.realpath, root), leads_to)
     check(call.principal, of_file(leads_to, real, call.services.runtime.home))
-    entry, replaced = await _written(call, LocalFiles(root), path, real, most)
+    entry, replaced = await written(call, LocalFiles(root), path, real, most, call.request.stream())
     return Answered(entry, 200 if replaced else 201)
 
 
-async def _written(call: Call[Any, Any], files: LocalFiles, path: str, real: str, most: int) -> tuple[FileEntry, bool]:
-    """Write a file from the body, and note who wrote it, if it may instruct agents, before anyone can read it."""
+async def written(
+    call: Call[Any, Any], files: LocalFiles, path: str, real: str, most: int, given: AsyncIterator[bytes]
+) -> tuple[FileEntry, bool]:
+    """Write a file with what is `given`, and note who wrote it, if it may instruct agents, before anyone reads it."""
     by, services = call.principal.owner, call.services
     if by is None or not may_instruct(real):
-        return await files.store(path, call.request.stream(), most)
+        return await files.store(path, given, most)
 
     @asynccontextmanager
     async def placing() -> AsyncIterator[None]:
@@ -67,7 +69,7 @@ async def _written(call: Call[Any, Any], files: LocalFiles, path: str, real: str
             await note_writer(services.runtime.store.shelf, real, by)
             yield
 
-    return await files.store(path, call.request.stream(), most, placing())
+    return await files.store(path, given, most, placing())
 
 
 async def archive_files(call: Call[None, PathQuery]) -> Response:

@@ -28,9 +28,10 @@ from ..problems import refusal
 from ..routing import Call, Endpoint
 from ..sending import serve_file
 from ..settings import ServerSettings
+from .files import written
 
-WAIT = 300.0
-"""Seconds for which more output is waited for at once."""
+WAIT = 2.0
+"""Seconds for which the end of a command is waited for at once."""
 
 FORM = 4096
 """Maximum bytes of an uploaded form besides its file."""
@@ -80,8 +81,8 @@ class BashQuery(msgspec.Struct, frozen=True):
 
     kind__eq: Literal["BashCommand", "BashOutput"] | None = None
     command_id__eq: str | None = None
-    timestamp__gte: datetime | None = None
-    timestamp__lt: datetime | None = None
+    timestamp__gte: Annotated[datetime, Meta(tz=True)] | None = None
+    timestamp__lt: Annotated[datetime, Meta(tz=True)] | None = None
     order__gt: int = -1
     sort_order: Literal["TIMESTAMP", "TIMESTAMP_DESC"] = "TIMESTAMP"
     page_id: str | None = None
@@ -129,6 +130,8 @@ async def execute_bash_command(call: Call[BashRequest, None]) -> BashOutput:
     workspace = await _workspace(call)
     state, result = await _start(workspace, call.body), None
     while result is None:
+        if await call.request.is_disconnected():
+            await workspace.place.stop(state.id)
         result = (await workspace.place.output(state.id, 2**53, WAIT)).result
     return msgspec.structs.replace(
         _output(state, 0),
@@ -155,7 +158,10 @@ async def search_bash_events(call: Call[None, BashQuery]) -> BashEvents:
     ]
     if query.sort_order == "TIMESTAMP_DESC":
         found.reverse()
-    first = next((place for place, one in enumerate(found) if one.id == query.page_id), 0)
+    first = next((place for place, one in enumerate(found) if one.id == query.page_id), None)
+    if first is None and query.page_id is not None:
+        raise refusal(422, "No such page", "give the next_page_id of the page before", "page")
+    first = first or 0
     after = found[first + query.limit : first + query.limit + 1]
     return BashEvents(tuple(found[first : first + query.limit]), after[0].id if after else None)
 
@@ -188,7 +194,7 @@ async def upload_file(call: Call[None, AbsolutePath]) -> Uploaded:
             while piece := await file.read(65_536):
                 yield piece
 
-        entry, _ = await LocalFiles(root).store(inner, pieces(), most)
+        entry, _ = await written(call, LocalFiles(root), inner, real, most, pieces())
     return Uploaded(entry.size)
 
 

@@ -1813,7 +1813,7 @@ export interface components {
         CommandStarted: {
             by?: string | null;
             caused_by?: string | null;
-            command: string;
+            command_line: string;
             cwd: string;
             id: string;
             seq: number;
@@ -3176,6 +3176,7 @@ export interface components {
         RunCommand: {
             command: string;
             cwd?: string;
+            id?: string;
             timeout?: number;
         };
         RunEnded: {

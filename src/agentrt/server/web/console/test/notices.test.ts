@@ -14,7 +14,7 @@ it("says how a critic has judged, or that it failed", () => {
 });
 
 it("says what a person has run in the workspace, and how it ended", () => {
-  const begun = { type: "CommandStarted", id: "c", seq: 1, timestamp: "", by: "ada", command: "npm test", cwd: "/w", timeout: 30 } as unknown as Event;
+  const begun = { type: "CommandStarted", id: "c", seq: 1, timestamp: "", by: "ada", command_line: "npm test", cwd: "/w", timeout: 30 } as unknown as Event;
   expect(noticeOf(begun)).toEqual({ tone: "quiet", text: "ada ran a command", detail: "npm test" });
   const ended = { type: "CommandEnded", id: "e", seq: 2, timestamp: "", exit_code: 1, stderr: "no", caused_by: "c" } as unknown as Event;
   expect(noticeOf(ended)).toEqual({ tone: "warning", text: "The command ended with exit code 1", detail: "no" });

@@ -48,7 +48,7 @@ export function noticeOf(event: Event): Notice | undefined {
     case "FilesRestored":
       return restored(event);
     case "CommandStarted":
-      return { tone: "quiet", text: `${event.by ?? "A person or program"} ran a command`, detail: event.command };
+      return { tone: "quiet", text: `${event.by ?? "A person or program"} ran a command`, detail: event.command_line };
     case "CommandEnded":
       return ended(event);
     case "GoalSet":
