@@ -157,7 +157,7 @@ async def stage(
     build()
     (directory / "workspaces").mkdir(exist_ok=True)
     async with ScriptedProvider(turns, pace=pace) as provider, async_playwright() as playwright:
-        async with await playwright.chromium.connect_over_cdp(chromium.shared()) as browser:
+        async with await chromium.connected(playwright) as browser:
             yield provider, browser
 
 

@@ -26,7 +26,7 @@ async def test_it_shows_the_operations_and_loads_no_foreign_host(prefix: str) ->
     app.state.services = None  # nothing that is asked here needs it
     asked, problems = list[str](), list[str]()
     async with serving(app, ServerSettings(port=0)) as url, async_playwright() as playwright:
-        browser = await playwright.chromium.connect_over_cdp(chromium.shared())
+        browser = await chromium.connected(playwright)
         page = await browser.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("request", lambda request: asked.append(request.url))

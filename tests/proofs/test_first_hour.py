@@ -24,7 +24,7 @@ async def test_a_page_shows_the_answer(path: str, tmp_path: Path) -> None:
         first_hour.server(tmp_path, environment) as url,
         async_playwright() as playwright,
     ):
-        browser = await playwright.chromium.connect_over_cdp(chromium.shared())
+        browser = await chromium.connected(playwright)
         page = await browser.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         await page.goto(f"{url}{path}")
