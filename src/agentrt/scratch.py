@@ -15,9 +15,12 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+
+import anyio
+import anyio.to_thread
 
 RUNTIME = "AGENTRT_RUNTIME"
 """The environment variable that names the runtime directory of the process that started a process."""
@@ -92,6 +95,16 @@ class RuntimeDirectory:
             raise
         self._directories.add(made)
         return made
+
+    @asynccontextmanager
+    async def temporary(self, prefix: str) -> AsyncIterator[str]:
+        """Provide a new private directory in it, which is removed afterwards. Any task may leave it."""
+        made = await anyio.to_thread.run_sync(self.directory, prefix)
+        try:
+            yield made
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self.remove, made)
 
     def remove(self, directory: str | Path) -> None:
         """Remove what `directory` has made, as far as it can be removed; do nothing the second time. For a thread."""

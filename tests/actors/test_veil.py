@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from agentrt.actors.veil import IN_A_THREAD, Veil
 from agentrt.codec import encode
 from agentrt.context.messages import to_messages
-from agentrt.events import MessageEvent
+from agentrt.events import CommandStarted, MessageEvent, ModelCalled
+from agentrt.events.members import ids
 from agentrt.secrets import HIDDEN, SecretRegistry
 from agentrt.specs.content import plain
 from tests import samples
@@ -58,6 +59,13 @@ def test_whatever_is_secret_an_event_stays_one_or_is_refused(word: str) -> None:
         left = hidden.event(event)
         assert type(left) is type(event)
         assert (left.id, left.seq, left.caused_by) == (event.id, event.seq, event.caused_by)
+
+
+def test_only_the_ids_of_an_events_own_type_are_spared() -> None:
+    """A text of one type may have the name of an id in another."""
+    assert "command" in ids(ModelCalled)
+    assert "command" not in ids(CommandStarted)
+    assert ids(CommandStarted) == frozenset()
 
 
 def test_what_was_cut_in_the_middle_of_a_secret_loses_the_half() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from ..decisions.outcomes import clipped, told_of
+from ..decisions.outcomes import LOGGED, told_of
 from ..errors import ActorError, LogError
 from ..events import CommandEnded, CommandStarted
 from ..placing import Place, StartSoon
 from ..secrets import Mask
+from ..specs.content import tail
 from ..workspaces.asking import CommandResult
 from ..workspaces.commands import Command, Commands
 from .event_log import Log
@@ -30,8 +31,8 @@ def commands_beside(log: Log, place: Place, start_soon: StartSoon, mark: str, ma
         event = CommandEnded(
             caused_by=command.id,
             exit_code=result.exit_code,
-            stdout=clipped(result.stdout),
-            stderr=clipped(result.stderr),
+            stdout=tail(result.stdout, LOGGED),
+            stderr=tail(result.stderr, LOGGED),
             timeout_occurred=result.timeout_occurred,
             stopped=command.stopped,
             duration=result.duration,

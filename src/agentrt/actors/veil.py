@@ -54,7 +54,8 @@ class Veil:
         raw = encode(event)
         if not mask.found_in(raw):
             return event
-        fields, kept = msgspec.json.decode(raw), (envelope() - {"by"}) | ids()  # no secret stands in these members
+        fields = msgspec.json.decode(raw)
+        kept = (envelope() - {"by"}) | ids(type(event))  # no secret stands in these members
 
         def clean(hide: _Hide) -> Event:
             hidden = {name: value if name in kept else hide(value, name) for name, value in fields.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from typing import assert_never
-from urllib.parse import quote
 
 import anyio
 import msgspec
@@ -25,7 +24,7 @@ from ..workspaces.asking import (
     WriteFile,
 )
 from .backoff import Backoff
-from .transport import Cut, Transport, path_of
+from .transport import Cut, Transport, path_of, quoted
 
 
 class RemoteFiles:
@@ -43,17 +42,17 @@ class RemoteFiles:
         """Return the reply to a question."""
         match question:
             case ListFiles(path=path, at=at):
-                return msgspec.json.decode(await self._get(f"/files?path={_quoted(path)}{_at(at)}"), type=FileList)
+                return msgspec.json.decode(await self._get(f"/files?path={quoted(path)}{_at(at)}"), type=FileList)
             case AskFileChanges(since=since, until=until):
                 path = f"/checkpoints/changes?since={since}&until={until}"
                 return msgspec.json.decode(await self._get(path), type=FileChanges)
             case AskFileDiff(path=path, since=since, until=until):
-                path = f"/checkpoints/diff?since={since}&until={until}&path={_quoted(path)}"
+                path = f"/checkpoints/diff?since={since}&until={until}&path={quoted(path)}"
                 return msgspec.json.decode(await self._get(path), type=FileDiff)
             case AskChanges(path=path):
-                return msgspec.json.decode(await self._get(f"/git/changes?path={_quoted(path)}"), type=GitChanges)
+                return msgspec.json.decode(await self._get(f"/git/changes?path={quoted(path)}"), type=GitChanges)
             case AskDiff(path=path):
-                return msgspec.json.decode(await self._get(f"/git/diff?path={_quoted(path)}"), type=GitDiff)
+                return msgspec.json.decode(await self._get(f"/git/diff?path={quoted(path)}"), type=GitDiff)
             case _:
                 assert_never(question)
 
@@ -63,7 +62,7 @@ class RemoteFiles:
         """
         kind = "archive" if isinstance(wanted, ReadArchive) else "content"
         then = _at(wanted.at) if isinstance(wanted, ReadFile) else ""
-        path = f"{self._base}/files/{kind}?path={_quoted(wanted.path)}{then}"
+        path = f"{self._base}/files/{kind}?path={quoted(wanted.path)}{then}"
         backoff, place, at, tag = Backoff(), self._transport.place, 0, None
         while True:
             begun = at
@@ -84,7 +83,7 @@ class RemoteFiles:
 
     async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
         """Replace a file with the content of a source, once all of it has arrived."""
-        path = f"{self._base}/files/content?path={_quoted(wanted.path)}"
+        path = f"{self._base}/files/content?path={quoted(wanted.path)}"
         answer = await self._transport.upload(path, source, name=self._name)
         return msgspec.json.decode(answer, type=FileEntry)
 
@@ -94,7 +93,3 @@ class RemoteFiles:
 
 def _at(seq: int | None) -> str:
     return "" if seq is None else f"&at={seq}"
-
-
-def _quoted(path: str) -> str:
-    return quote(path, safe="")

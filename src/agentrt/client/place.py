@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import quote
 
 import msgspec
 
@@ -14,7 +13,7 @@ from ..workspaces.asking import (
     PlaceState,
     RunCommand,
 )
-from .transport import Transport, path_of
+from .transport import Transport, path_of, quoted
 
 
 class RemotePlace:
@@ -37,17 +36,17 @@ class RemotePlace:
 
     async def state(self, command: str) -> CommandState:
         """Return a command as it is now."""
-        return msgspec.json.decode(await self._ask("GET", f"/commands/{_quoted(command)}"), type=CommandState)
+        return msgspec.json.decode(await self._ask("GET", f"/commands/{quoted(command)}"), type=CommandState)
 
     async def output(self, command: str, after: int, wait: float) -> CommandOutput:
         """Return the pieces of a command's output after one; if there are none, wait for about `wait` seconds."""
         wait = min(wait, self._transport.place.timeout / 2)
-        path = f"/commands/{_quoted(command)}/output?after={after}&wait={wait}"
+        path = f"/commands/{quoted(command)}/output?after={after}&wait={wait}"
         return msgspec.json.decode(await self._ask("GET", path), type=CommandOutput)
 
     async def stop(self, command: str) -> CommandState:
         """End a command with all that it started."""
-        return msgspec.json.decode(await self._ask("POST", f"/commands/{_quoted(command)}/stop"), type=CommandState)
+        return msgspec.json.decode(await self._ask("POST", f"/commands/{quoted(command)}/stop"), type=CommandState)
 
     async def commands(self) -> Sequence[CommandState]:
         """Return the commands that run, and the last ones that have ended."""
@@ -68,7 +67,3 @@ class RemotePlace:
 
     async def _ask(self, method: str, path: str, body: bytes | None = None, *, repeatable: bool = True) -> bytes:
         return await self._transport.ask(method, self._base + path, body, name=self._name, repeatable=repeatable)
-
-
-def _quoted(name: str) -> str:
-    return quote(name, safe="")

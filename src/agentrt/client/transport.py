@@ -42,9 +42,14 @@ _frames = msgspec.json.Decoder(list[FromServer])
 _encoder = msgspec.json.Encoder()
 
 
+def quoted(part: str) -> str:
+    """Return a part of a URL as it is written there."""
+    return quote(part, safe="")
+
+
 def path_of(name: str) -> str:
     """Return the path of a conversation's resource."""
-    return f"/conversations/{quote(name, safe='')}"
+    return f"/conversations/{quoted(name)}"
 
 
 class Cut(Exception):

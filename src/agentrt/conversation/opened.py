@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, nullcontext
 
 import anyio
 import anyio.to_thread
@@ -24,7 +23,6 @@ class OpenedWorkspace:
 
     def __init__(self, spec: WorkspaceSpec) -> None:
         self.spec = spec
-        self._place: Place | None = None
         self._commands: Commands | None = None
         self._stack = AsyncExitStack()
 
@@ -33,7 +31,7 @@ class OpenedWorkspace:
 
         Raises `WorkspaceMissing`, and `ConfigurationError` if nothing can run there.
         """
-        if self._place is not None:
+        if self._commands is not None:
             raise ConfigurationError("this workspace is open already: use one 'async with'")
         self.spec = await anyio.to_thread.run_sync(looked_up, self.spec)
         kind = place_type(self.spec)
@@ -46,19 +44,17 @@ class OpenedWorkspace:
             stack.push_async_callback(_closed, place)
             commands = Commands(place, tasks.start_soon, mark)
             stack.push_async_callback(_closed, commands)
-            self._place, self._commands, self._stack = place, commands, stack.pop_all()
+            self._commands, self._stack = commands, stack.pop_all()
 
     async def close(self) -> None:
         """End all that runs there."""
-        self._place = self._commands = None
+        self._commands = None
         await self._stack.aclose()
 
     @property
     def live(self) -> Place:
         """The open place. Raises `ConfigurationError`."""
-        if self._place is None:
-            raise ConfigurationError("a workspace must be entered first: use 'async with'")
-        return self._place
+        return self._open.place
 
     async def working_dir(self) -> str:
         """Return its path."""
@@ -71,17 +67,14 @@ class OpenedWorkspace:
         return LocalFiles(self.spec.directory)
 
     def place(self, by: str | None = None) -> PlaceEnd:
-        """Return its place. Raises `ConfigurationError` if it is not open."""
-        _ = self.live
+        """Return its place. Using it raises `ConfigurationError` if it is not open."""
+        return LocalPlaceEnd(lambda: nullcontext(self._open), by)
 
-        @asynccontextmanager
-        async def using() -> AsyncIterator[Commands]:
-            if self._commands is None:
-                _ = self.live
-            assert self._commands is not None
-            yield self._commands
-
-        return LocalPlaceEnd(using, by)
+    @property
+    def _open(self) -> Commands:
+        if self._commands is None:
+            raise ConfigurationError("a workspace must be entered first: use 'async with'")
+        return self._commands
 
 
 async def _closed(one: Place | Commands) -> None:

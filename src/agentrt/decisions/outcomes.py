@@ -285,12 +285,6 @@ def told_of(command: str, ended: CommandEnded) -> tuple[Event, ...]:
     return (ended, MessageEvent(content=text(line), caused_by=ended.caused_by))
 
 
-def clipped(output: str) -> str:
-    """Return the part of an output that is logged: its end."""
-    left_out = len(output) - LOGGED
-    return f"[{left_out:,} characters before this are left out]\n{output[left_out:]}" if left_out > 0 else output
-
-
 def left_running(state: State) -> tuple[Event, ...]:
     """Return the end of the commands that ran when the process died."""
     return tuple(

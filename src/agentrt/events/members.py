@@ -13,11 +13,11 @@ from .base import Event
 
 
 @cache
-def ids() -> frozenset[str]:
-    """The members that hold ids, except for those that all events share."""
-    kinds = [inspect.type_info(kind) for kind in get_args(KnownEvent)]
-    fields = [field for kind in kinds if isinstance(kind, inspect.StructType) for field in kind.fields]
-    return frozenset(field.encode_name for field in fields if _is_id(field.type))
+def ids(kind: type[Event]) -> frozenset[str]:
+    """The members of a type of events that hold ids, except for those that all events share."""
+    found = inspect.type_info(kind)
+    assert isinstance(found, inspect.StructType)
+    return frozenset(field.encode_name for field in found.fields if _is_id(field.type))
 
 
 @cache

@@ -31,7 +31,7 @@ class ChildStarted(Event, frozen=True, kw_only=True):
 
     child_id: Id
     task: str
-    action_id: str = ""
+    action_id: Id = ""
     agent: str = ""
     """The name of the agent that works there; "": an agent like this one."""
     model: str = ""

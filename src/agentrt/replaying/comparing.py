@@ -61,7 +61,12 @@ class Side(msgspec.Struct, frozen=True):
     def facts(self, event: Event, *, cut: bool) -> dict[str, Any]:
         """Return the members of an event that count."""
         fields = msgspec.json.decode(encode(event))
-        facts = {name: self._fact(name, value) for name, value in fields.items() if name not in _LEFT_OUT}
+        named = ids(type(event))
+        facts = {
+            name: self._events(value) if name in named else self._texts(value)
+            for name, value in fields.items()
+            if name not in _LEFT_OUT
+        }
         if isinstance(facts.get("tools"), list):
             facts["tools"] = {tool["name"]: tool for tool in facts["tools"]}
         if isinstance(event, ConfirmationRequested):  # older logs have "risk" for both
@@ -70,10 +75,8 @@ class Side(msgspec.Struct, frozen=True):
             facts.pop("error", None)  # whether its answer had come by then is a matter of time
         return facts
 
-    def _fact(self, name: str, value: Any) -> Any:
-        if name in ids():
-            return self._seq(value) if isinstance(value, str) else [self._seq(item) for item in value]
-        return self._texts(value)
+    def _events(self, value: Any) -> Any:
+        return self._seq(value) if isinstance(value, str) else [self._seq(item) for item in value]
 
     def _seq(self, name: str) -> str:
         return f"event {self.seqs[name]}" if name in self.seqs else f"the unknown event {name}"

@@ -76,12 +76,8 @@ async def replay(events: Sequence[Event], tools: Iterable[ToolType] = (), *, pat
     `ConfigurationError` if the agent cannot be created here.
     """
     recording = Recording(events)
-    scratch = Path(await anyio.to_thread.run_sync(runtime_directory.directory, "replay-"))
-    try:
-        return await _Player(recording, tools, scratch, patience).to_the_end()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(runtime_directory.remove, scratch)
+    async with runtime_directory.temporary("replay-") as scratch:
+        return await _Player(recording, tools, Path(scratch), patience).to_the_end()
 
 
 class _Player:

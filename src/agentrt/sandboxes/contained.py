@@ -103,19 +103,13 @@ class InContainer:
     @asynccontextmanager
     async def forward_sockets(self, directory: str, names: Sequence[str]) -> AsyncIterator[str]:
         """Provide a private directory whose sockets lead to those in a directory of the container."""
-        near = await anyio.to_thread.run_sync(runtime_directory.directory, "sockets-")
-        try:
-            async with AsyncExitStack() as relays:
-                for name in names:
-                    listening = socket.socket(socket.AF_UNIX)
-                    listening.bind(f"{near}/{name}")
-                    await relays.enter_async_context(
-                        relayed(listening, partial(self._connected, {"path": f"{directory}/{name}"}))
-                    )
-                yield near
-        finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(runtime_directory.remove, near)
+        async with runtime_directory.temporary("sockets-") as near, AsyncExitStack() as relays:
+            for name in names:
+                listening = socket.socket(socket.AF_UNIX)
+                listening.bind(f"{near}/{name}")
+                connect = partial(self._connected, {"path": f"{directory}/{name}"})
+                await relays.enter_async_context(relayed(listening, connect))
+            yield near
 
     async def _connected(self, address: dict[str, Any]) -> socket.socket:
         """Return a connection to a port or a socket in the container. Raises `OSError` and `ToolError`."""

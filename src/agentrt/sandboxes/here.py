@@ -55,12 +55,8 @@ class Here:
     @asynccontextmanager
     async def shared(self) -> AsyncIterator[str]:
         """Provide a directory for temporary files."""
-        made = await anyio.to_thread.run_sync(runtime_directory.directory, "shared-")
-        try:
+        async with runtime_directory.temporary("shared-") as made:
             yield made
-        finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(runtime_directory.remove, made)
 
     async def prepare(self) -> bool:
         """Make the workspace's directory if it is gone, and return whether it was: no process could start without it.

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
-from ..errors import ToolError
-
-MOST_OPEN = 512
-"""Maximum number of connections at once to one socket; more are closed."""
+from .connections import MOST_OPEN, Connections
 
 _PIECE = 65_536
 
@@ -24,35 +21,22 @@ async def relayed(listening: socket.socket, connect: Connect) -> AsyncIterator[N
 
     A connection that cannot be led on ends at once.
     """
-    tasks = set[asyncio.Task[None]]()
 
     async def led(near: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
+        far, far_writer = await asyncio.open_connection(sock=await connect())
         try:
-            if len(tasks) <= MOST_OPEN:
-                with suppress(OSError, ToolError):
-                    far, far_writer = await asyncio.open_connection(sock=await connect())
-                    try:
-                        await asyncio.gather(_pass_on(near, far_writer), _pass_on(far, writer))
-                    finally:
-                        far_writer.close()
-        except asyncio.CancelledError:
-            pass  # this task belongs to the relay alone
+            await asyncio.gather(_pass_on(near, far_writer), _pass_on(far, writer))
         finally:
-            tasks.discard(task)
-            writer.close()
+            far_writer.close()
 
+    connections = Connections(led)
     start = asyncio.start_unix_server if listening.family == socket.AF_UNIX else asyncio.start_server
-    server = await start(led, sock=listening, backlog=MOST_OPEN)
+    server = await start(connections.accept, sock=listening, backlog=MOST_OPEN)
     try:
         yield
     finally:
         server.close()
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await connections.drop()
 
 
 async def _pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

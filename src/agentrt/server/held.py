@@ -12,15 +12,13 @@ from typing import Self
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
-from msgspec.structs import replace
 
 from ..conversation import Workspace
 from ..errors import WorkspaceError
 from ..ids import new_id
-from ..specs import LocalWorkspace, WorkspaceSpec
 from .principals import Principal
 from .settings import ServerSettings
-from .workspaces import new_workspace
+from .workspaces import new_workspace, spec_at
 
 _log = logging.getLogger(__name__)
 
@@ -81,28 +79,26 @@ class HeldWorkspaces:
         assert self._tasks is not None
         if len(self._held) >= MOST:
             raise WorkspaceError("busy", f"{MOST} workspaces are held open: close one first")
-        name, container = new_id(), self._settings.container
+        name = new_id()
         async with new_workspace(self._settings.workspaces, path, name) as directory:
-            spec: WorkspaceSpec = LocalWorkspace(str(directory))
-            if container is not None:
-                spec = replace(container, path=str(directory))
-            held = _Held(Workspace(spec), principal.owner)
+            held = _Held(Workspace(spec_at(directory, self._settings.container)), principal.owner)
             failed = await self._tasks.start(partial(self._hold, name, held))
             if failed is not None:
                 raise failed
         return name
 
     async def _hold(self, name: str, held: _Held, *, task_status: TaskStatus[Exception | None]) -> None:
+        opened = False
         try:
             async with held.workspace:
-                self._held[name] = held
+                self._held[name], opened = held, True
                 task_status.started(None)
                 await held.ends.wait()
                 del self._held[name]  # nobody is to meet one that is closing
         except Exception as error:
-            if self._held.pop(name, None) is None and held.ends.is_set():
+            if opened:
                 _log.exception("a workspace was not closed as it should be")
-            else:  # it could not be opened: the one who asked gets it
+            else:  # the one who asked gets it
                 task_status.started(error)
         finally:
             self._held.pop(name, None)

@@ -11,7 +11,6 @@ from types import TracebackType
 
 import anyio
 from anyio.abc import TaskStatus
-from msgspec.structs import replace
 
 from ..controls import AnyControl, Fork, Forked, Interrupt, Pause, Reply
 from ..conversation import Conversation
@@ -31,7 +30,7 @@ from .readiness import stopping
 from .saved import SavedSettings
 from .schemas import COUNT
 from .settings import ServerSettings
-from .workspaces import keep_all_out, new_workspace
+from .workspaces import keep_all_out, new_workspace, spec_at
 
 RESUMED_AT_ONCE = 16
 """Maximum number of conversations that are opened at once at the start."""
@@ -263,9 +262,9 @@ class Hosting:
         if self.stopping:
             raise stopping()
         name = _free(conversation_id) or new_id()
-        container, owner = self.settings.container, principal.owner
+        owner = principal.owner
         async with new_workspace(self.settings.workspaces, workspace, name) as path:
-            place = path if container is None else replace(container, path=str(path))
+            place = spec_at(path, self.settings.container)
             agent, lent = self.saved.lent_to(agent, str(path))
             given: dict[str, AnySecret] = {**lent, **secrets}
             conversation = Conversation(agent, place, id=name, runtime=self.runtime, secrets=given, owner=owner)

@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from ..errors import ConfigurationError, WorkspaceError
 from ..sandboxes.installed import keep_out
+from ..specs import DockerWorkspace, LocalWorkspace, WorkspaceSpec
 
 
 async def keep_all_out(roots: Sequence[Path]) -> None:
@@ -38,6 +39,11 @@ async def new_workspace(roots: Sequence[Path], given: str | None, name: str) -> 
             with anyio.CancelScope(shield=True), suppress(OSError):
                 await anyio.to_thread.run_sync(path.rmdir)
         raise
+
+
+def spec_at(path: Path, container: DockerWorkspace | None) -> WorkspaceSpec:
+    """Return the workspace of a directory: in a container like this one, or on this machine."""
+    return LocalWorkspace(str(path)) if container is None else container.at(str(path))
 
 
 def _made(roots: Sequence[Path], name: str) -> tuple[Path, bool]:

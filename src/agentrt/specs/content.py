@@ -75,6 +75,14 @@ def without_nul(text: str) -> str:
     return text.replace("\0", "\N{SYMBOL FOR NULL}")
 
 
+def tail(text: str, most: int, before: int = 0) -> str:
+    """Return the last `most` characters of a text, after a line that says how many were before them; `before` are
+    missing already.
+    """
+    left_out = before + max(0, len(text) - most)
+    return f"[{left_out:,} characters before this are left out]\n{text[-most:]}" if left_out else text
+
+
 def text(*parts: str) -> tuple[Content, ...]:
     """Return a content list with one text block for each part."""
     return tuple(TextContent(part) for part in parts)

@@ -20,6 +20,7 @@ from ..ids import new_id
 from ..placing import DEVNULL, PIPE, Place, StartSoon
 from ..sandboxes.environment import environment
 from ..secrets import CurrentMask, Mask
+from ..specs.content import tail
 from .asking import CommandOutput, CommandResult, CommandState, Name, OutputPiece, RunCommand
 
 MOST_RUNNING = 32
@@ -61,9 +62,7 @@ class _Tail:
 
     def text(self) -> str:
         """Return it, after a line that says what is left out."""
-        self._cut()
-        said = f"[{self._dropped:,} characters before this are left out]\n" if self._dropped else ""
-        return said + "".join(self._parts)
+        return tail("".join(self._parts), KEPT, self._dropped)
 
     def _cut(self) -> None:
         whole = "".join(self._parts)
@@ -241,7 +240,7 @@ class Commands:
         """`mark` is that of the place's processes. `begins` is told of a command before it begins; if that raises, it
         does not.
         """
-        self._place, self._start_soon, self._mask = place, start_soon, mask
+        self.place, self._start_soon, self._mask = place, start_soon, mask
         self._mark, self._begins, self._ended = mark, begins, ended
         self._known: dict[str, Command] = {}
         self._closed = False
@@ -252,7 +251,7 @@ class Commands:
             return known
         if self._closed or self.running >= MOST_RUNNING:
             raise WorkspaceError("too-many-commands", f"{MOST_RUNNING} run already: stop one first")
-        root = self._place.workspace.path
+        root = self.place.workspace.path
         cwd = wanted.cwd if wanted.cwd.startswith("/") else f"{root}/{wanted.cwd}".rstrip("/")
         command = Command(wanted, cwd or "/", by, self._mask().text(wanted.command))
         self._known[command.id] = command
@@ -264,7 +263,7 @@ class Commands:
             command.give_up(str(error))
             raise
 
-        self._start_soon(partial(command.run, self._place, self._mask, partial(self._ended, command)))
+        self._start_soon(partial(command.run, self.place, self._mask, partial(self._ended, command)))
         self._forget()
         return command
 
@@ -295,15 +294,15 @@ class Commands:
     @property
     def supports_pause(self) -> bool:
         """Whether the place can be paused."""
-        return self._place.supports_pause
+        return self.place.supports_pause
 
     async def pause(self) -> None:
         """Pause all that runs in the place, the agent's tools too. Raises `ToolError`."""
-        await self._place.pause()
+        await self.place.pause()
 
     async def resume(self) -> None:
         """Let all that runs in the place go on. Raises `ToolError`."""
-        await self._place.resume()
+        await self.place.resume()
 
     async def close(self) -> None:
         """End all that runs, with what earlier commands have left in the background, and begin nothing more."""
@@ -313,7 +312,7 @@ class Commands:
         for command in list(self._known.values()):
             await command.wait()
         if self._known:
-            await self._place.end_left(self._mark)
+            await self.place.end_left(self._mark)
 
 
 class LocalPlaceEnd:

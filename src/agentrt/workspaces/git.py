@@ -116,8 +116,7 @@ async def _opened(workspace: str, base: str = "") -> AsyncIterator[_Repository]:
         "GIT_NO_LAZY_FETCH": "1",
     }
     place = await anyio.to_thread.run_sync(_find, workspace)
-    made = await anyio.to_thread.run_sync(runtime_directory.directory, "git-")
-    try:
+    async with runtime_directory.temporary("git-") as made:
         own = plain | {"GIT_DIR": str(place)}
         head, branch, objects = await _head(workspace, own)
         since = await _commit(workspace, own, base) if base else None
@@ -128,9 +127,6 @@ async def _opened(workspace: str, base: str = "") -> AsyncIterator[_Repository]:
             "GIT_WORK_TREE": workspace,
         }
         yield _Repository(workspace, environment, head, branch, objects, since)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(runtime_directory.remove, made)
 
 
 def _find(workspace: str) -> Path:

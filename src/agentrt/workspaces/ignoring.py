@@ -37,26 +37,23 @@ async def marked(workspace: str, entries: Sequence[FileEntry]) -> tuple[FileEntr
 
 async def _ignored(workspace: str, paths: Sequence[str]) -> Collection[str]:
     """Return the paths that are ignored. Git has a directory of its own, so it runs nothing of the workspace's."""
-    made = await anyio.to_thread.run_sync(runtime_directory.directory, "git-")
-    environment = {
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "HOME": made,
-        "GIT_DIR": made,
-        "GIT_WORK_TREE": workspace,
-    }
     command = ("git", "--no-optional-locks", "check-ignore", "--no-index", "-z", "--stdin")
     given = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
-    try:
-        await anyio.to_thread.run_sync(_prepare, Path(made))
-        said = await printed(
-            THIS_MACHINE, command, cwd=workspace, environment=environment, seconds=SECONDS, most=OUTPUT, given=given
-        )
-    except (OSError, TimeoutError):
-        return ()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(runtime_directory.remove, made)
+    async with runtime_directory.temporary("git-") as made:
+        environment = {
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "HOME": made,
+            "GIT_DIR": made,
+            "GIT_WORK_TREE": workspace,
+        }
+        try:
+            await anyio.to_thread.run_sync(_prepare, Path(made))
+            said = await printed(
+                THIS_MACHINE, command, cwd=workspace, environment=environment, seconds=SECONDS, most=OUTPUT, given=given
+            )
+        except (OSError, TimeoutError):
+            return ()
     return set(said.output.decode("utf-8", "surrogateescape").split("\0"))
 
 

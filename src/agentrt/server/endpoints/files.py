@@ -48,11 +48,17 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
     if int(request.headers.get("content-length", "0")) > most:
         raise WorkspaceError("file-too-large", f"the limit is {most} bytes")
     root = await (await workspace_of(call)).path()
+    real = await writable(call, root, path)
+    entry, replaced = await written(call, LocalFiles(root), path, real, most, call.request.stream())
+    return Answered(entry, 200 if replaced else 201)
+
+
+async def writable(call: Call[Any, Any], root: str, path: str) -> str:
+    """Return where a path below `root` leads. Raises `WorkspaceError`, and `Refusal` if it may not be written."""
     leads_to = await anyio.to_thread.run_sync(Beneath(root).leads_to, path)
     real = os.path.join(await anyio.to_thread.run_sync(os.path.realpath, root), leads_to)
     check(call.principal, of_file(leads_to, real, call.services.runtime.home))
-    entry, replaced = await written(call, LocalFiles(root), path, real, most, call.request.stream())
-    return Answered(entry, 200 if replaced else 201)
+    return real
 
 
 async def written(

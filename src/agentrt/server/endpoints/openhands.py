@@ -6,7 +6,6 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -22,13 +21,12 @@ from ...workspaces.asking import CommandState, OutputPiece, RunCommand
 from ...workspaces.git import changes, committed
 from ...workspaces.local import LocalFiles
 from ...workspaces.streaming import open_file
-from ..permissions import check, of_file
 from ..principals import Scope
 from ..problems import refusal
 from ..routing import Call, Endpoint
 from ..sending import serve_file
 from ..settings import ServerSettings
-from .files import written
+from .files import writable, written
 
 WAIT = 2.0
 """Seconds for which the end of a command is waited for at once."""
@@ -175,16 +173,14 @@ async def stop_bash_command(call: Call[None, None]) -> dict[str, bool]:
 
 async def upload_file(call: Call[None, AbsolutePath]) -> Uploaded:
     """Write the file of a form to an absolute path."""
-    request, services = call.request, call.services
-    most, length = services.settings.max_upload, request.headers.get("content-length", "")
+    request, most = call.request, call.services.settings.max_upload
+    length = request.headers.get("content-length", "")
     if not length.isdecimal():
         raise refusal(411, "No length", "send a Content-Length", "length-required")
     if int(length) > most + FORM:
         raise WorkspaceError("file-too-large", f"the limit is {most} bytes")
     root, inner = await _inner(call)
-    leads_to = await anyio.to_thread.run_sync(Beneath(root).leads_to, inner)
-    real = os.path.join(await anyio.to_thread.run_sync(os.path.realpath, root), leads_to)
-    check(call.principal, of_file(leads_to, real, services.runtime.home))
+    real = await writable(call, root, inner)
     async with request.form(max_files=1, max_fields=1) as form:
         file = form.get("file")
         if file is None or isinstance(file, str):
@@ -232,8 +228,8 @@ async def git_diff_at(call: Call[None, AbsolutePath]) -> Diff:
 
 
 async def _start(workspace: Workspace, wanted: BashRequest) -> CommandState:
-    run = partial(RunCommand, command=wanted.command, timeout=wanted.timeout)
-    return await workspace.place.start(run(cwd=wanted.cwd or ""))
+    run = RunCommand(command=wanted.command, cwd=wanted.cwd or "", timeout=wanted.timeout)
+    return await workspace.place.start(run)
 
 
 def _begun(state: CommandState) -> BashCommand:
@@ -341,8 +337,8 @@ _OPERATIONS = (
         media_type=None,
         group=_GROUP,
     ),
-    Endpoint("GET", "/api/git/changes", git_changes_at, Scope.OBSERVE, "What changed", query=AbsolutePath),
-    Endpoint("GET", "/api/git/diff", git_diff_at, Scope.OBSERVE, "How it changed", query=AbsolutePath),
+    Endpoint("GET", "/api/git/changes", git_changes_at, Scope.OBSERVE, "Changes", query=AbsolutePath, group=_GROUP),
+    Endpoint("GET", "/api/git/diff", git_diff_at, Scope.OBSERVE, "How it changed", query=AbsolutePath, group=_GROUP),
 )
 
 

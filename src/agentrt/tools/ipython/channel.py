@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
@@ -12,13 +12,10 @@ import msgspec
 
 from ...errors import ToolError
 from ...placing import Place
+from ...sandboxes.connections import MOST_OPEN, Connections
 
 LONGEST = 16 << 20
 """Maximum bytes of a request."""
-
-
-MOST_OPEN = 512
-"""Maximum number of requests at once. The code in the kernel makes fewer."""
 
 
 class Asking(msgspec.Struct):
@@ -53,12 +50,14 @@ class Channel:
         self.given: Given | None = None
         """The handler of the running cell, None between cells."""
         self._server: asyncio.AbstractServer | None = None
-        self._open = set[asyncio.Task[None]]()
+        self._connections = Connections(self._serve)
 
     async def open(self, place: Place) -> None:
         """Begin to listen. Raises `ToolError` in a place that shares no directory with this machine."""
         self.path = f"{await self._held.enter_async_context(place.shared())}/agent"
-        self._server = await asyncio.start_unix_server(self._connected, self.path, limit=LONGEST, backlog=MOST_OPEN)
+        self._server = await asyncio.start_unix_server(
+            self._connections.accept, self.path, limit=LONGEST, backlog=MOST_OPEN
+        )
 
     async def close(self) -> None:
         """Stop listening, and drop all open requests."""
@@ -69,23 +68,7 @@ class Channel:
 
     async def drop(self) -> None:
         """Drop all open requests, because the cell has ended."""
-        for task in list(self._open):
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if len(self._open) >= MOST_OPEN:
-            writer.close()
-            return
-        self._open.add(task)
-        try:
-            with suppress(OSError, ValueError, asyncio.CancelledError):  # this task belongs to the channel alone
-                await self._serve(reader, writer)
-        finally:
-            self._open.discard(task)
-            writer.close()
+        await self._connections.drop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request, unless the code closes the connection before."""

@@ -256,12 +256,8 @@ def _connection(directory: str, key: str) -> Any:
 async def _directory(place: Place) -> AsyncIterator[str]:
     """Provide a directory of the place for the files of a kernel."""
     if place.workspace.on_this_machine:
-        made = await anyio.to_thread.run_sync(runtime_directory.directory, "kernel-")
-        try:
+        async with runtime_directory.temporary("kernel-") as made:
             yield made
-        finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(runtime_directory.remove, made)
         return
     directory = f"{(await place.facts()).temporary}/agentrt-kernel-{secrets.token_hex(8)}"
     try:
