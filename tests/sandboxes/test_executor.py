@@ -20,7 +20,8 @@ import pytest
 
 from agentrt.errors import ToolError
 from agentrt.placing import DEVNULL, Setting
-from agentrt.sandboxes.executor import ContainedFiles, Executor
+from agentrt.sandboxes.asked import AskedFiles
+from agentrt.sandboxes.executor import Executor
 from agentrt.sandboxes.here import THIS_MACHINE, Here
 from agentrt.sandboxes.inside import in_memory, receive, send
 from agentrt.specs import LocalWorkspace
@@ -36,7 +37,7 @@ class Apart(Here):
     def __init__(self, workspace: LocalWorkspace, executor: Executor) -> None:
         super().__init__(workspace, Setting(lambda function: None))
         self.executor = executor
-        self._apart = ContainedFiles(self._there, asyncio.get_running_loop())
+        self._apart = AskedFiles(self._there, asyncio.get_running_loop())
 
     async def _there(self) -> Executor:
         return self.executor
@@ -201,7 +202,7 @@ async def test_what_is_no_message_ends_the_connection_and_leaves_nothing(
     ],
 )
 async def test_an_answer_that_is_none_is_an_error_of_the_tool(
-    value: object, call: Callable[[ContainedFiles], object]
+    value: object, call: Callable[[AskedFiles], object]
 ) -> None:
     ours, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     executor = Executor(ours)
@@ -216,7 +217,7 @@ async def test_an_answer_that_is_none_is_an_error_of_the_tool(
             os.close(descriptor)
         send(other, {"id": found[0]["id"], "value": value}, [other.fileno()])
 
-    files = ContainedFiles(there, asyncio.get_running_loop())
+    files = AskedFiles(there, asyncio.get_running_loop())
     before = psutil.Process().num_fds()
     with other, anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:

@@ -16,7 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agentrt.sandboxes.processes import CONVERSATION, children, end, is_alone, listening, started_by
+from agentrt.sandboxes.process_table import children
+from agentrt.sandboxes.processes import CONVERSATION, end, is_alone, listening, started_by
 from agentrt.scratch import RUNTIME
 
 from .living import lives, until

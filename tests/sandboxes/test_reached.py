@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from agentrt.errors import ToolError
-from agentrt.sandboxes.reached import ReachedFiles, end_of
+from agentrt.sandboxes.rated_ends import end_of
+from agentrt.sandboxes.reached import ReachedFiles
 from agentrt.specs import DockerWorkspace, LocalWorkspace
 
 pytestmark = pytest.mark.simulated

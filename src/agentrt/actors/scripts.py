@@ -15,7 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import ToolError
-from ..sandboxes.reached import ReachedFiles, end_of
+from ..sandboxes.rated_ends import end_of
+from ..sandboxes.reached import ReachedFiles
 from ..security.paths import SCRATCH, within
 from ..specs import WorkspaceSpec
 from ..specs.effects import Effects, FileText

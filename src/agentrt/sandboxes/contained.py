@@ -22,10 +22,10 @@ from ..errors import ToolError
 from ..placing import PIPE, PlaceFacts, Python, Setting, Stream
 from ..scratch import runtime_directory
 from ..specs import DockerWorkspace
+from .asked import ODD, AskedFiles, Running
 from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
 from .container import Container
 from .environment import QUIET
-from .executor import ODD, ContainedFiles, Running
 from .kit import PACKAGE, PYTHON
 from .lending import Loan, PipeLoan
 from .processes import CONVERSATION
@@ -47,7 +47,7 @@ class InContainer:
         self.workspace = workspace
         self._container = Container(workspace, setting.start_soon)
         self._conversation = setting.conversation
-        self.files = ContainedFiles(self._container.executor, asyncio.get_running_loop())
+        self.files = AskedFiles(self._container.executor, asyncio.get_running_loop())
 
     @property
     def variables(self) -> Mapping[str, str]:

@@ -27,7 +27,8 @@ from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
 from .environment import environment, secret_variables
 from .installed import installed, is_installed
 from .lending import Loan, MemoryLoan
-from .processes import CONVERSATION, children, descendants, end, ignores, is_alone, started_by
+from .process_table import children, descendants, ignores
+from .processes import CONVERSATION, end, is_alone, started_by
 from .starting import opened
 
 _ON_TERMINAL = 'exec $heeding "$2" --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'

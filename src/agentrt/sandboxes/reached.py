@@ -1,8 +1,4 @@
-"""`ReachedFiles`: the files that a tool accesses from this process, by absolute path.
-
-An agent can make a link in its workspace that leads to any file. So what is rated is the place where a path really
-ends, and for a rated action nothing else is opened.
-"""
+"""`ReachedFiles`: the files that a tool accesses from this process, by absolute path."""
 
 from __future__ import annotations
 
@@ -16,6 +12,7 @@ from anyio.from_thread import check_cancelled
 from ..errors import ToolError, WorkspaceError
 from ..specs import WorkspaceSpec
 from .beneath import Beneath
+from .rated_ends import RatedEnds, Unrated
 
 _AT_ONCE = 1_000
 """Number of files that are looked at between two steps."""
@@ -44,11 +41,11 @@ class ReachedFiles:
 
     def _check(self, path: str, real: str) -> None:
         assert self._rated is not None
-        self._rated.check(f"{self._prefix}{path}", real)
+        _checked(self._rated.check, f"{self._prefix}{path}", real)
 
     def _check_before(self, path: str) -> None:
         if self._rated is not None:
-            self._rated.check_before(normpath(path))
+            _checked(self._rated.check_before, normpath(path))
 
     def status(self, path: str) -> os.stat_result | None:
         """Return the status of what is at a path, links followed; None if nothing is. Raises `ToolError`."""
@@ -159,58 +156,8 @@ class ReachedFiles:
         return ToolError(f"{path}: {cause.strerror if isinstance(cause, OSError) else error}")
 
 
-class RatedEnds:
-    """The places that may be opened for the paths of an action: those that its rating has seen."""
-
-    def __init__(self, workspace: str, ends: Mapping[str, str]) -> None:
-        """`ends` has the paths that lead elsewhere than they say, each with the place where it led."""
-        self._workspace, self._ends = workspace, ends
-
-    def check(self, path: str, real: str) -> None:
-        """Raise `ToolError` if an absolute path leads to `real`, which was not rated."""
-        if real == path:
-            return
-        end = named(real, self._workspace, _real(self._workspace))
-        if end == path or end == self._ends.get(path):
-            return
-        above, name = os.path.split(path)
-        if any(end == os.path.join(os.path.split(to)[0], name) for at, to in self._ends.items() if _is_in(at, above)):
-            return  # a file beside one that was rated
-        raise ToolError(f"{path} leads to {end}, and was not rated as that: call the tool with the path {end}")
-
-    def check_before(self, path: str) -> None:
-        """Do the same for the place where an absolute path leads now, before anything is made on the way."""
-        self.check(path, _real(path))
-
-
-def _is_in(path: str, directory: str) -> bool:
-    return os.path.split(path)[0] == directory
-
-
-def end_of(path: str, workspace: str) -> str:
-    """Return the absolute path, without links, of what an absolute path leads to, or would create.
-
-    A workspace that is reached by a link keeps its name. This takes a few system calls, and no more for a path that
-    exists, so it need not be in a thread.
-    """
-    real = _real(path)
-    return path if real == path else named(real, workspace, _real(workspace))
-
-
-def named(real: str, workspace: str, root: str) -> str:
-    """Return a path without links as it is called in a workspace, whose own path without links is `root`."""
-    workspace = normpath(workspace)
-    if root != workspace and (real == root or real.startswith(f"{root}/")):
-        return f"{workspace}{real[len(root) :]}"
-    return real
-
-
-def _real(path: str) -> str:
+def _checked(check: Callable[..., None], *paths: str) -> None:
     try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except (OSError, ValueError):  # it is not there, or dangles
-        return os.path.realpath(path.replace("\0", ""))
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")
-    finally:
-        os.close(descriptor)
+        check(*paths)
+    except Unrated as error:
+        raise ToolError(str(error)) from error
