@@ -12,6 +12,8 @@ import pytest
 
 from agentrt.testing import ScriptedProvider, call, say
 
+from .sandboxes.sshd import sshd
+
 pytestmark = pytest.mark.real
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -51,6 +53,20 @@ def test_many(tmp_path: Path) -> None:
     assert run(tmp_path, "many.py").startswith("100 conversations of 5 steps: ")
 
 
+def test_ssh_workspace(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    with sshd() as server:
+        said = run(tmp_path, "ssh_workspace.py", "there", str(work), *server.options)
+    assert said.startswith("Linux")
+    assert "It rains." in said.splitlines()
+    assert (work / "notes/today.md").read_text() == "It rains.\n"
+
+
 @pytest.mark.simulated
 def test_every_example_is_run() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {"hello.py", "custom_tool.py", "many.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {
+        "hello.py",
+        "custom_tool.py",
+        "many.py",
+        "ssh_workspace.py",
+    }

@@ -167,11 +167,11 @@ class Place(Protocol):
         """Return how this program's own Python is run there. Raises `ToolError`."""
         ...
 
-    def shared(self) -> AbstractAsyncContextManager[str]:
-        """Provide a directory that the place sees under the same path, for sockets on which this process listens.
+    def shared(self, name: str) -> AbstractAsyncContextManager[tuple[str, str]]:
+        """Provide the path of a socket on which this process can listen, and the path by which the place reaches it.
 
-        Elsewhere than on this machine only this process can write there. Any task may leave it. Raises `ToolError` if
-        there can be none.
+        In a container the two are one, in a directory where only this process can write. Any task may leave it. Raises
+        `ToolError` if there can be none.
         """
         ...
 

@@ -133,7 +133,7 @@ while time.monotonic() < until:
 
 
 async def test_a_program_in_the_container_is_not_taken_for_the_executor(workspace: DockerWorkspace) -> None:
-    async with opened(workspace) as place, place.shared() as shared:
+    async with opened(workspace) as place, place.shared("one") as (shared, _):
         python, scratch = await place.python(), os.path.dirname(shared)
         attack = await place.run([python.path, "-c", TAKES_OVER, scratch], env={}, stdin=DEVNULL, stdout=DEVNULL)
         with anyio.fail_after(SECONDS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import product
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import anyio
 import pytest
@@ -226,7 +226,7 @@ async def test_another_bash_in_the_place_of_the_first_is_gone_on_with(
 class Late(LocalConsole):
     """What its terminal brings from the prompt after the first command on is heard once it is let."""
 
-    async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
+    async def start(self, token: str, directory: str, start: PurePath, heard: Heard) -> None:
         self._late: bytes | None = b""
 
         def hear(data: bytes) -> None:

@@ -138,7 +138,8 @@ async def an_mcp_server(context: FakeContext) -> None:
         standing = await connection.ready()
         assert [tool.name for tool in standing.listed.tools] == ["where"], standing.problem
         said = str(await connection.call("where", {}))
-        assert f"{context.workspace.path} {context.workspace.on_this_machine}" in said
+        seen = "exit code 0" in await text(context, "terminal", command=f"test -e {__file__}")
+        assert f"{context.workspace.path} {seen}" in said
 
 
 ACTS: tuple[Act, ...] = (

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Protocol
+
+import anyio
+import anyio.to_thread
 
 from .lending import Loan
 
@@ -21,22 +25,46 @@ Heard = Callable[[bytes], None]
 def fill(directory: Path, files: Mapping[str, str]) -> None:
     """Write files into a directory. For a thread."""
     for name, text in files.items():
-        (directory / name).write_text(text)
+        (directory / name).write_bytes(text.encode("utf-8", "replace"))
+
+
+async def store(directory: Path, name: str, text: str, files: Mapping[str, str]) -> None:
+    """Write a file into a directory of this machine, which is made again, with `files`, if it is gone."""
+    data = text.encode("utf-8", "replace")
+    try:
+        await anyio.Path(directory, name).write_bytes(data)
+    except FileNotFoundError:
+        await anyio.to_thread.run_sync(_remade, directory, {**files, name: text})
+
+
+def _remade(directory: Path, files: Mapping[str, str]) -> None:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fill(directory, files)
+
+
+def is_plain_bash(words: Sequence[str]) -> bool:
+    """Return whether a command is a bash that was started with options alone, and not by a console."""
+    name, arguments = os.path.basename(words[0]).removeprefix("-") if words else "", words[1:]
+    return name == "bash" and "--rcfile" not in arguments and all(given.startswith("-") for given in arguments)
 
 
 class Console(Protocol):
     """One bash. `close` may be called at any time, and ends bash with all that it started."""
 
     @property
-    def scratch(self) -> Path:
-        """A directory of this machine that bash sees under the same path; it exists once `prepare` has returned."""
+    def scratch(self) -> PurePath:
+        """The directory with the files that bash reads; it exists once `prepare` has returned."""
         ...
 
     async def prepare(self, files: Mapping[str, str]) -> None:
         """Make `scratch` with these files, given by their names. Raises `ToolError` if bash cannot run here."""
         ...
 
-    async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
+    async def store(self, name: str, text: str) -> None:
+        """Write a file into `scratch`, which is made again if a command has removed it."""
+        ...
+
+    async def start(self, token: str, directory: str, start: PurePath, heard: Heard) -> None:
         """Start bash in `directory` with `start` as its rc file. Raises `ToolError` or `OSError`.
 
         All that bash starts has `AGENTRT_SHELL`, with `token` as its value, in its environment.

@@ -10,9 +10,9 @@ import socket
 import stat
 import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -20,16 +20,15 @@ import anyio.to_thread
 
 from ..errors import ToolError
 from ..placing import PIPE, PlaceFacts, Python, Setting, Stream
-from ..scratch import runtime_directory
 from ..specs import DockerWorkspace
 from .asked import ODD, AskedFiles, Running
-from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
+from .console import COLUMNS, PATIENCE, ROWS, Heard, fill, store
 from .container import Container
 from .environment import QUIET
 from .kit import PACKAGE, PYTHON
 from .lending import Loan, PipeLoan
 from .processes import CONVERSATION
-from .relays import relayed
+from .relays import relayed, relayed_sockets
 
 if TYPE_CHECKING:
     from aiodocker.execs import Exec
@@ -60,12 +59,12 @@ class InContainer:
         return Python(PYTHON, PACKAGE)
 
     @asynccontextmanager
-    async def shared(self) -> AsyncIterator[str]:
-        """Provide a directory that the container can read, and not write. Raises `ToolError`."""
+    async def shared(self, name: str) -> AsyncIterator[tuple[str, str]]:
+        """Provide a socket's path in a directory that the container can read, and not write. Raises `ToolError`."""
         await self._container.start()
         made = await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(dir=self._container.scratch))
         try:
-            yield made
+            yield (path := f"{made}/{name}"), path
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(shutil.rmtree, made, True)
@@ -103,12 +102,8 @@ class InContainer:
     @asynccontextmanager
     async def forward_sockets(self, directory: str, names: Sequence[str]) -> AsyncIterator[str]:
         """Provide a private directory whose sockets lead to those in a directory of the container."""
-        async with runtime_directory.temporary("sockets-") as near, AsyncExitStack() as relays:
-            for name in names:
-                listening = socket.socket(socket.AF_UNIX)
-                listening.bind(f"{near}/{name}")
-                connect = partial(self._connected, {"path": f"{directory}/{name}"})
-                await relays.enter_async_context(relayed(listening, connect))
+        connects = {name: partial(self._connected, {"path": f"{directory}/{name}"}) for name in names}
+        async with relayed_sockets(connects) as near:
             yield near
 
     async def _connected(self, address: dict[str, Any]) -> socket.socket:
@@ -161,6 +156,7 @@ class ContainedConsole:
     def __init__(self, container: Container) -> None:
         self._container = container
         self._scratch: Path | None = None
+        self._files: Mapping[str, str] = {}
         self._token = ""
         self._bash: Exec | None = None
         self._stream: DockerStream | None = None
@@ -180,11 +176,16 @@ class ContainedConsole:
         await self._container.start()
         await anyio.to_thread.run_sync(self._make_scratch, files)
 
+    async def store(self, name: str, text: str) -> None:
+        """Write a file into `scratch`."""
+        await store(self.scratch, name, text, self._files)
+
     def _make_scratch(self, files: Mapping[str, str]) -> None:
+        self._files = files
         self._scratch = Path(tempfile.mkdtemp(prefix="shell-", dir=self._container.scratch))
         fill(self._scratch, files)
 
-    async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
+    async def start(self, token: str, directory: str, start: PurePath, heard: Heard) -> None:
         """Start bash. Raises `ToolError`."""
         self._token, self._heard = token, heard
         bash = await self._container.execute(

@@ -53,10 +53,10 @@ class Here:
         return Python(sys.executable, str(Path(__file__).parent.parent))
 
     @asynccontextmanager
-    async def shared(self) -> AsyncIterator[str]:
-        """Provide a directory for temporary files."""
+    async def shared(self, name: str) -> AsyncIterator[tuple[str, str]]:
+        """Provide the path of a socket in a directory for temporary files."""
         async with runtime_directory.temporary("shared-") as made:
-            yield made
+            yield (path := f"{made}/{name}"), path
 
     async def prepare(self) -> bool:
         """Make the workspace's directory if it is gone, and return whether it was: no process could start without it.

@@ -202,9 +202,9 @@ class InMemory:
         """Raise `ToolError`: only its programs run in memory."""
         raise ToolError("there is no Python here")
 
-    def shared(self) -> NoReturn:
-        """Raise `ToolError`: nothing in memory is seen by this process."""
-        raise ToolError("there are no shared directories here")
+    def shared(self, name: str) -> NoReturn:
+        """Raise `ToolError`: nothing runs here that could connect."""
+        raise ToolError("there are no sockets here")
 
     async def prepare(self) -> bool:
         """Make the workspace's directory if it is gone, and return whether it was."""

@@ -60,7 +60,7 @@ class MemoryLoan:
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._file = os.memfd_create("agentrt")
         self.path = f"/proc/{os.getpid()}/fd/{self._file}"
-        rest = b': >|"$2"\n' + _script(variables)
+        rest = b': >|"$2"\n' + script(variables)
         try:
             while rest:
                 rest = rest[os.write(self._file, rest) :]
@@ -82,16 +82,16 @@ class PipeLoan:
     """
 
     def __init__(self, variables: Mapping[str, str], directory: Path) -> None:
-        script = _script(variables) + b"\0"
-        if len(script) > MOST:
-            raise ToolError(f"the secrets that this command names have {len(script)} bytes: no more than {MOST} can be")
+        text = script(variables) + b"\0"
+        if len(text) > MOST:
+            raise ToolError(f"the secrets that this command names have {len(text)} bytes: no more than {MOST} can be")
         self.path = str(directory / "loan")
         os.mkfifo(self.path, 0o600)
         self._pipe = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            if len(script) > fcntl.fcntl(self._pipe, fcntl.F_GETPIPE_SZ):
+            if len(text) > fcntl.fcntl(self._pipe, fcntl.F_GETPIPE_SZ):
                 fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, MOST)
-            if os.write(self._pipe, script) != len(script):
+            if os.write(self._pipe, text) != len(text):
                 raise ToolError("the secrets that this command names do not fit into a pipe")
         except BaseException:
             self.close()
@@ -106,6 +106,7 @@ class PipeLoan:
                 os.unlink(self.path)
 
 
-def _script(variables: Mapping[str, str]) -> bytes:
+def script(variables: Mapping[str, str]) -> bytes:
+    """Return the bash code that takes a loan of variables."""
     each = "".join(_VARIABLE.format(name=name, value=shlex.quote(value)) for name, value in variables.items())
     return _TAKE.format(names=" ".join(variables), variables=each).encode("utf-8", "surrogateescape")

@@ -13,7 +13,7 @@ import sys
 import termios
 import time
 from collections.abc import Collection, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import anyio
 import anyio.abc
@@ -23,7 +23,7 @@ import psutil
 from ..errors import ToolError
 from ..placing import Masked
 from ..scratch import RUNTIME, runtime_directory
-from .console import COLUMNS, PATIENCE, ROWS, Heard, fill
+from .console import COLUMNS, PATIENCE, ROWS, Heard, fill, is_plain_bash, store
 from .environment import environment, secret_variables
 from .installed import installed, is_installed
 from .lending import Loan, MemoryLoan
@@ -34,7 +34,7 @@ from .starting import opened
 _ON_TERMINAL = 'exec $heeding "$2" --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
 """For sh. A session leader that opens a terminal gets it as its controlling terminal."""
 
-_ADOPTS = """\
+ADOPTS = """\
 import _ctypes, _signal, posix, sys
 for number in _signal.SIGPIPE, _signal.SIGXFSZ: _signal.signal(number, _signal.SIG_DFL)
 _ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl"), (36, 1, 0, 0, 0))
@@ -61,6 +61,7 @@ class LocalConsole:
         self._masked, self._given = masked, dict[str, str]()
         self._marks = {RUNTIME: runtime_directory.name, **({CONVERSATION: conversation} if conversation else {})}
         self._scratch: Path | None = None
+        self._files: Mapping[str, str] = {}
         self._token = ""
         self._since = 0.0
         self._earlier: frozenset[int] = frozenset()
@@ -80,11 +81,16 @@ class LocalConsole:
             raise ToolError("there is no bash on this machine, or only in a workspace: install it with your system")
         await anyio.to_thread.run_sync(self._make_scratch, files)
 
+    async def store(self, name: str, text: str) -> None:
+        """Write a file into `scratch`."""
+        await store(self.scratch, name, text, self._files)
+
     def _make_scratch(self, files: Mapping[str, str]) -> None:
+        self._files = files
         self._scratch = Path(runtime_directory.directory("shell-"))
         fill(self._scratch, files)
 
-    async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
+    async def start(self, token: str, directory: str, start: PurePath, heard: Heard) -> None:
         """Start bash; `heard` is called in the event loop. Raises `OSError`."""
         self._token, self._heard = token, heard
         self._given = environment(os.environ, self._masked)
@@ -97,7 +103,7 @@ class LocalConsole:
             script = f"heeding=; {heeding}{_ON_TERMINAL}"
             shell = ["/bin/sh", "-c", script, self._terminal, str(start), installed("bash")]
             self._process = await opened(
-                [sys.executable, "-I", "-S", "-c", _ADOPTS, *shell] if _CAN_ADOPT else shell,
+                [sys.executable, "-I", "-S", "-c", ADOPTS, *shell] if _CAN_ADOPT else shell,
                 cwd=directory,
                 env={
                     **self._given,
@@ -176,11 +182,9 @@ class LocalConsole:
             return False
         assert self._process is not None
         try:
-            name, *arguments = psutil.Process(self._process.pid).cmdline()
-        except (psutil.Error, ValueError):
+            return is_plain_bash(psutil.Process(self._process.pid).cmdline())
+        except psutil.Error:
             return False
-        shell = os.path.basename(name).removeprefix("-") == "bash"
-        return shell and "--rcfile" not in arguments and all(given.startswith("-") for given in arguments)
 
     async def processes(self, most: int) -> int:
         """Return the number of processes below bash, counted up to `most`."""

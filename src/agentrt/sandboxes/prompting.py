@@ -16,7 +16,7 @@ that sources `ASKED` is typed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import PurePath
 
 from .lending import GIVE_BACK, TAKE
 
@@ -75,7 +75,7 @@ def may_be_unclosed(command: str) -> bool:
     return command.count("(") > command.count(")")
 
 
-def command_line(scratch: Path, call: str, loan: str, gone: Iterable[str], checked: bool) -> str:
+def command_line(scratch: PurePath, call: str, loan: str, gone: Iterable[str], checked: bool) -> str:
     """Return the line that runs the file `command` in `scratch`.
 
     `loan` is the path of a loan, or "". The variables in `gone` are unset. With `checked`, another bash parses the file
@@ -94,6 +94,6 @@ def command_line(scratch: Path, call: str, loan: str, gone: Iterable[str], check
     )
 
 
-def asking_line(scratch: Path) -> str:
+def asking_line(scratch: PurePath) -> str:
     """Return the line that sources `ASKED`. It is short, because the terminal may show it."""
     return f" \\builtin . '{scratch}/asked'\n"

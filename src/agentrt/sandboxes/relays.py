@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 
+from ..scratch import runtime_directory
 from .connections import MOST_OPEN, Connections
 
 _PIECE = 65_536
@@ -37,6 +38,17 @@ async def relayed(listening: socket.socket, connect: Connect) -> AsyncIterator[N
     finally:
         server.close()
         await connections.drop()
+
+
+@asynccontextmanager
+async def relayed_sockets(connects: Mapping[str, Connect]) -> AsyncIterator[str]:
+    """Provide a private directory with a socket for each name, whose connections are led on."""
+    async with runtime_directory.temporary("sockets-") as near, AsyncExitStack() as relays:
+        for name, connect in connects.items():
+            listening = socket.socket(socket.AF_UNIX)
+            listening.bind(f"{near}/{name}")
+            await relays.enter_async_context(relayed(listening, connect))
+        yield near
 
 
 async def _pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

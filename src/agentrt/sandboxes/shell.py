@@ -11,12 +11,11 @@ import signal
 import termios
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import anyio
 
 from ..errors import ToolError
-from .console import Console, fill
+from .console import Console
 from .lending import Loan
 from .markers import Ended, Markers
 from .processes import TERM_AFTER
@@ -44,8 +43,8 @@ KEPT = 16 * 1024 * 1024
 class Shell:
     """A bash process, which keeps its directory, variables and background jobs from command to command."""
 
-    def __init__(self, console: Console, directory: Path) -> None:
-        self.directory = str(directory)
+    def __init__(self, console: Console, directory: str | os.PathLike[str]) -> None:
+        self.directory = os.fspath(directory)
         self.running = False
         self.last_change = 0.0
         """Time of the running command's last output, or of its start (`time.monotonic`)."""
@@ -103,16 +102,6 @@ class Shell:
         scripts = {"start": SET_UP, "settled": SETTLED, "asked": ASKED}
         return {name: script.replace("TOKEN", self._token) for name, script in scripts.items()}
 
-    async def _store(self, command: str) -> None:
-        """Write a command to the file that bash reads; make the directory again if a command has removed it."""
-        text = command.encode("utf-8", "replace") + b"\n"
-        try:
-            await anyio.Path(self._command).write_bytes(text)
-        except FileNotFoundError:
-            self._command.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fill(self._command.parent, self._files)
-            self._command.write_bytes(text)
-
     @property
     def alive(self) -> bool:
         """Whether bash still runs."""
@@ -139,7 +128,7 @@ class Shell:
         self._output, self._ended = Output(), None
         self._on_output = on_output
         await self._console.begin()
-        await self._store(command)
+        await self._console.store("command", f"{command}\n")
         self._take_back()
         self._loan = self._console.lend(secrets) if secrets else None
         loan = self._loan.path if self._loan is not None else ""

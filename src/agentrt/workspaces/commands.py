@@ -163,6 +163,7 @@ class Command:
 
     async def _run(self, place: Place, mask: Callable[[], Mask], limit: anyio.CancelScope) -> int:
         await place.facts()  # what has to start first may take long, and is not shielded
+        await place.prepare()
         code = TIMED_OUT
         with anyio.CancelScope(shield=True) as scope:
             process = await place.run(

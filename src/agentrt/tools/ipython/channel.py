@@ -45,7 +45,7 @@ class Channel:
 
     def __init__(self) -> None:
         self.path = ""
-        """Where it listens, as the kernel sees it too."""
+        """Where the kernel finds it."""
         self._held = AsyncExitStack()
         self.given: Given | None = None
         """The handler of the running cell, None between cells."""
@@ -53,11 +53,9 @@ class Channel:
         self._connections = Connections(self._serve)
 
     async def open(self, place: Place) -> None:
-        """Begin to listen. Raises `ToolError` in a place that shares no directory with this machine."""
-        self.path = f"{await self._held.enter_async_context(place.shared())}/agent"
-        self._server = await asyncio.start_unix_server(
-            self._connections.accept, self.path, limit=LONGEST, backlog=MOST_OPEN
-        )
+        """Begin to listen. Raises `ToolError` in a place from which nothing can connect."""
+        near, self.path = await self._held.enter_async_context(place.shared("agent"))
+        self._server = await asyncio.start_unix_server(self._connections.accept, near, limit=LONGEST, backlog=MOST_OPEN)
 
     async def close(self) -> None:
         """Stop listening, and drop all open requests."""

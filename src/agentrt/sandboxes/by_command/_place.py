@@ -1,0 +1,152 @@
+"""`CommandPlace`: the base of places that a command reaches, such as `ssh`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from ...errors import ToolError
+from ...placing import PIPE, PlaceFacts, Python, Setting, Stream
+from ...scratch import runtime_directory
+from ...specs.workspace import WorkspaceSpec
+from ..asked import AskedFiles, Running
+from ..processes import CONVERSATION
+from ..relays import relayed, relayed_sockets
+from ._console import LinkedConsole
+from ._link import BOOT, Link, linked
+
+
+class CommandPlace(ABC):
+    """A place that a command reaches: a kind says which.
+
+    The command runs for as long as the place is open, and what runs there ends with it; one that has ended is begun
+    again by the next use. The place needs Linux, `bash` and Python 3.9 with its standard library. Searches, documents
+    and code need a Python there that has this package; without it they say so.
+    """
+
+    def __init__(self, workspace: Any, setting: Setting) -> None:
+        self.workspace: WorkspaceSpec = workspace
+        self._setting = setting
+        self._marks = {CONVERSATION: setting.conversation} if setting.conversation else {}
+        self._link: Link | None = None
+        self._begins, self._closed = anyio.Lock(), False
+        self.files = AskedFiles(self._linked, asyncio.get_running_loop())
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What messages call the place."""
+
+    @property
+    def interpreter(self) -> str:
+        """The Python there."""
+        return "python3"
+
+    @abstractmethod
+    def command(self, program: Sequence[str]) -> Sequence[str]:
+        """Return the command of this machine that runs a program there, with its input and output."""
+
+    async def _linked(self) -> Link:
+        """Return the link; the first call begins it, and so does one after it has ended. Raises `ToolError`."""
+        async with self._begins:
+            if self._closed:
+                raise ToolError("the workspace was closed")
+            if self._link is None or not self._link.alive:
+                if self._link is not None:
+                    await self._link.close()
+                words = self.command([self.interpreter, "-I", "-c", BOOT, self.workspace.path])
+                self._link = await linked(words, self.name, self._setting.start_soon)
+            return self._link
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """No variables: those of the far end hold."""
+        return {}
+
+    async def python(self) -> Python:
+        """Return the Python there, if it has this package. Raises `ToolError`."""
+        link = await self._linked()
+        if not link.package:
+            raise ToolError(f"this needs agentrt on {self.name}: install it for the Python there, {link.python}")
+        return Python(link.python, link.package)
+
+    @asynccontextmanager
+    async def shared(self, name: str) -> AsyncIterator[tuple[str, str]]:
+        """Provide the path of a socket of this machine, and of one there that leads to it. Raises `ToolError`."""
+        async with runtime_directory.temporary("shared-") as near:
+            async with (await self._linked()).listening(f"{near}/{name}") as there:
+                yield f"{near}/{name}", there
+
+    async def prepare(self) -> bool:
+        """Make the workspace's directory if it is gone, and return whether it was. Raises `ToolError`."""
+        made, _ = await (await self._linked()).file(None, act="make", path=self.workspace.path, ends=None)
+        return made is True
+
+    async def run(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: Stream = PIPE,
+        stdout: Stream = PIPE,
+        stderr: Stream = PIPE,
+    ) -> Running:
+        """Start a program. Raises `OSError`, `ValueError` and `ToolError`."""
+        directory, variables = os.fspath(cwd or self.workspace.path), {**(env or {}), **self._marks}
+        return await (await self._linked()).run(command, directory, variables, (stdin, stdout, stderr))
+
+    def console(self) -> LinkedConsole:
+        """Return a terminal for another bash."""
+        return LinkedConsole(self._linked, self._setting.start_soon, self._marks)
+
+    @asynccontextmanager
+    async def forward(self, port: int) -> AsyncIterator[int]:
+        """Provide a port of this machine that leads to one there."""
+        listening = socket.create_server(("127.0.0.1", 0))
+        async with relayed(listening, partial(self._connected, port=port)):
+            yield int(listening.getsockname()[1])
+
+    @asynccontextmanager
+    async def forward_sockets(self, directory: str, names: Sequence[str]) -> AsyncIterator[str]:
+        """Provide a private directory whose sockets lead to those in a directory there."""
+        connects = {name: partial(self._connected, path=f"{directory}/{name}") for name in names}
+        async with relayed_sockets(connects) as near:
+            yield near
+
+    async def _connected(self, **address: Any) -> socket.socket:
+        return await (await self._linked()).connect(**address)
+
+    async def facts(self) -> PlaceFacts:
+        """Return the facts of the place."""
+        return (await self._linked()).facts
+
+    supports_pause = False
+
+    async def pause(self) -> None:
+        """Do nothing."""
+        await anyio.lowlevel.checkpoint()
+
+    async def resume(self) -> None:
+        """Do nothing."""
+        await anyio.lowlevel.checkpoint()
+
+    async def end_left(self, conversation: str) -> bool:
+        """Return True: what runs there ends with the link."""
+        return True
+
+    async def close(self) -> None:
+        """End the link, and all that runs there."""
+        self._closed = True
+        link, self._link = self._link, None
+        if link is not None:
+            await link.close()
