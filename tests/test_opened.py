@@ -37,6 +37,22 @@ async def test_commands_run_and_files_are_copied(tmp_path: Path) -> None:
         assert (await workspace.execute_command("env | grep -c API_KEY")).stdout == "0\n"
 
 
+async def test_a_repository_below_tells_of_its_own_files(tmp_path: Path) -> None:
+    commit = "git -c user.name=a -c user.email=a@b commit -qm one"
+    async with Workspace(tmp_path) as workspace:
+        await workspace.execute_command(
+            f"mkdir -p in/deep && cd in && git init -q . && echo 1 > deep/a && git add . && {commit}"
+        )
+        (tmp_path / "in/deep/a").write_text("2\n")
+        for path in ("in", "in/deep", "in/deep/a"):
+            found = await workspace.git_diff(path)
+            assert "--- a/deep/a" in found.diff
+            assert "-1\n+2" in found.diff
+        with pytest.raises(WorkspaceError) as refused:
+            await workspace.git_diff("")
+        assert refused.value.code == "git-missing"
+
+
 async def test_a_link_out_of_it_leads_to_no_repository(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()

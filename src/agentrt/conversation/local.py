@@ -62,8 +62,7 @@ from .project_rules import append_with_rules
 from .rewinding import rewind
 
 if TYPE_CHECKING:
-    from ..workspaces.asking import PlaceEnd
-    from ..workspaces.local import LocalFiles
+    from ..workspaces.asking import Files, PlaceEnd
 
 _log = logging.getLogger(__name__)
 _MISSING = "secrets of conversation %s were not kept when it was closed: %s; give them again with update_secrets"
@@ -390,14 +389,21 @@ class LocalEnd:
 
         return LocalPlaceEnd(using, by)
 
-    async def files(self) -> LocalFiles:
-        """Return the files of the workspace, also while the conversation sleeps: the log says where they are."""
+    async def files(self) -> Files:
+        """Return the files of the workspace. While the conversation sleeps, the log says where they are; those that
+        only their place has wake it.
+        """
         if self._guest.left:
             raise ConfigurationError("the conversation was left: enter it again to go on")
         created = await self._created()
+        if not created.workspace.seen_here:
+            from ..workspaces.there import FilesThere
+
+            async with self._guest.use() as used:
+                return FilesThere(used.place)
         if (group := self._guest.group) is not None and group.keeper is not None:
             await group.keeper.begun()
-        files: LocalFiles = (await load("agentrt.host.kept")).files_of(self._runtime.store, created)
+        files: Files = (await load("agentrt.host.kept")).files_of(self._runtime.store, created)
         return files
 
     async def rest(self, idle: float) -> bool:

@@ -16,6 +16,7 @@ from ..workspaces.asking import Files, PlaceEnd
 from ..workspaces.commands import Commands, LocalPlaceEnd
 from ..workspaces.given import looked_up
 from ..workspaces.local import LocalFiles
+from ..workspaces.there import FilesThere
 
 
 class OpenedWorkspace:
@@ -61,10 +62,9 @@ class OpenedWorkspace:
         return self.spec.path
 
     async def files(self) -> Files:
-        """Return its files. Raises `ConfigurationError` if it is not open, or this machine does not have them."""
-        if not self.live.workspace.seen_here:
-            raise ConfigurationError("this machine does not have the files of this kind of workspace: use commands")
-        return LocalFiles(self.spec.directory)
+        """Return its files. Raises `ConfigurationError` if it is not open."""
+        place = self.live
+        return LocalFiles(self.spec.directory) if self.spec.seen_here else FilesThere(place)
 
     def place(self, by: str | None = None) -> PlaceEnd:
         """Return its place. Using it raises `ConfigurationError` if it is not open."""

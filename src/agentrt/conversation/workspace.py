@@ -131,6 +131,13 @@ class WorkspaceHandle:
         """Return the path of the workspace, as what runs there sees it."""
         return await self._end.working_dir()
 
+    async def directory(self) -> str | None:
+        """Return the directory of this machine that has its files; None if only its place has them."""
+        from ..workspaces.local import LocalFiles
+
+        files = await self._end.files()
+        return files.root if isinstance(files, LocalFiles) else None
+
     async def commands(self) -> Sequence[CommandState]:
         """Return the commands that run, and the last ones that have ended."""
         return await self.place.commands()
@@ -230,8 +237,8 @@ class WorkspaceHandle:
         return found
 
     async def git_diff(self, path: str = "") -> GitDiff:
-        """Return the diff of a file, or of all files below a directory, to the last commit, with new files. The
-        workspace must be the root of a repository.
+        """Return the diff of a file, or of all files below a directory, to the last commit, with new files. They
+        are in the repository at the path, or at the nearest directory above it in the workspace.
         """
         found = await self._ask(AskDiff(await self._inner(path)))
         assert isinstance(found, GitDiff)

@@ -24,6 +24,7 @@ class WorkspaceError(AgentrtError):
         "archive-too-large": "the directory is too large",
         "disk-full": "the disk is full",
         "busy": "too many files are open",
+        "elsewhere": "not on this machine",
         "not-open": "the workspace is not open",
         "command": "not a command",
         "command-missing": "no such command",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..decisions.file_history import FileHistory, file_history
+from ..errors import WorkspaceError
 from ..events import ConversationCreated
 from ..storing import Storage
 from ..workspaces.kept_files import KeptFiles
@@ -23,5 +24,10 @@ def kept_files(storage: Storage, created: ConversationCreated) -> KeptFiles:
 
 
 def files_of(storage: Storage, created: ConversationCreated) -> LocalFiles:
-    """Return the files of a conversation's workspace, as they are and as they were kept."""
+    """Return the files of a conversation's workspace, as they are and as they were kept.
+
+    Raises `WorkspaceError` for a kind whose files only its place has.
+    """
+    if not created.workspace.seen_here:
+        raise WorkspaceError("elsewhere", "only the place of this workspace has its files: open the conversation")
     return LocalFiles(created.workspace.directory, kept_files(storage, created))

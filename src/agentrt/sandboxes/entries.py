@@ -91,10 +91,15 @@ def entry_of(name: str, path: str, found: os.stat_result) -> FileEntry:
     return FileEntry(
         name=printable(name),
         path=printable(path),
-        type=_KINDS.get(stat.S_IFMT(mode), "other"),
+        type=kind_of(mode),
         size=found.st_size if stat.S_ISREG(mode) else 0,
         modified=_time(found.st_mtime_ns),
     )
+
+
+def kind_of(mode: int) -> Literal["file", "directory", "link", "other"]:
+    """Return the kind of an entry, from its mode."""
+    return _KINDS.get(stat.S_IFMT(mode), "other")
 
 
 def printable(name: str) -> str:

@@ -98,6 +98,7 @@ FILES: Mapping[str, int] = {
     "archive-too-large": 413,
     "disk-full": 507,
     "busy": 503,
+    "elsewhere": 409,
     "not-open": 404,
     "command": 422,
     "command-missing": 404,

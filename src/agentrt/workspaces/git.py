@@ -61,6 +61,16 @@ class _Repository(msgspec.Struct, frozen=True):
     """The commit that was asked for."""
 
 
+def status_words() -> tuple[str, ...]:
+    """Return the arguments of git for a status that `changed` reads."""
+    return (*_OPTIONS, *_STATUS)
+
+
+def diff_words() -> tuple[str, ...]:
+    """Return the arguments of git for a diff; a commit and paths follow."""
+    return (*_OPTIONS, *_DIFF)
+
+
 async def changes(workspace: str) -> GitChanges:
     """Return what has changed since the last commit.
 
@@ -68,7 +78,7 @@ async def changes(workspace: str) -> GitChanges:
     """
     async with _opened(workspace) as repository:
         output, cut = await _git(repository.tree, repository.environment, *_STATUS)
-    found = list(_parsed(output))
+    found = list(changed(output))
     return GitChanges(
         head=repository.head,
         branch=repository.branch,
@@ -207,7 +217,7 @@ async def _git(tree: str, environment: dict[str, str], *arguments: str, check: b
     return said.output, said.cut
 
 
-def _parsed(output: bytes) -> Iterator[GitChange]:
+def changed(output: bytes) -> Iterator[GitChange]:
     """Yield the changes in the output of `git status --porcelain=v2 -z`."""
     fields = iter(output.decode("utf-8", "replace").split("\0"))
     for line in fields:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
@@ -43,7 +44,7 @@ class LocalFiles:
 
     def __init__(self, root: str, kept: KeptFiles | None = None) -> None:
         """`kept` has the earlier versions of the files."""
-        self._root, self._tree, self._kept = root, Beneath(root), kept
+        self.root, self._tree, self._kept = root, Beneath(root), kept
 
     async def ask(self, question: Question) -> Found:
         """Return the reply to a question. Raises `WorkspaceError`."""
@@ -56,15 +57,24 @@ class LocalFiles:
                 return await self._then.diff(path, since, until)
             case ListFiles(path=path):
                 entries = await anyio.to_thread.run_sync(self._tree.list, path)
-                items = await marked(self._root, entries[:LISTED])
+                items = await marked(self.root, entries[:LISTED])
                 return FileList(path=path, items=items, truncated=len(entries) > LISTED)
             case AskChanges(path=path):
-                inner = await anyio.to_thread.run_sync(self._tree.real, path) if parts_of(path) else self._root
+                inner = await anyio.to_thread.run_sync(self._tree.real, path) if parts_of(path) else self.root
                 return await changes(inner)
             case AskDiff(path=path):
-                return await diff(self._root, "/".join(parts_of(path)))
+                return await diff(*await anyio.to_thread.run_sync(self._repository, parts_of(path)))
             case _:
                 assert_never(question)
+
+    def _repository(self, parts: list[str]) -> tuple[str, str]:
+        """Return the root of the repository that a path is in, and the path there. For a thread."""
+        for at in range(len(parts), 0, -1):
+            with suppress(WorkspaceError):
+                root = self._tree.real("/".join(parts[:at]))
+                if os.path.isdir(f"{root}/.git"):
+                    return root, "/".join(parts[at:])
+        return self.root, "/".join(parts)
 
     async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
         """Yield bytes, in pieces. Raises `WorkspaceError`."""

@@ -11,6 +11,7 @@ from typing import Any
 import anyio.to_thread
 from starlette.responses import Response
 
+from ...conversation.workspace import WorkspaceHandle
 from ...errors import WorkspaceError
 from ...sandboxes.beneath import Beneath
 from ...sources.writings import may_instruct, note_writer
@@ -34,11 +35,12 @@ async def read_file(call: Call[None, FileQuery]) -> Response:
     """Return the bytes of a file, now or as they were after an event. A Range header gets a part of it as it is now."""
     path, given = call.query.path, call.request.headers
     workspace = await workspace_of(call, reading=True)
-    if call.query.at is not None:
+    root = await workspace.directory()
+    if call.query.at is not None or root is None:
         content = await workspace.read_file(path, at=call.query.at)
         shown = shown_as(PurePosixPath(path).name, "application/octet-stream")
         return Response(content, headers=shown)
-    file, name = await open_file(Beneath(await workspace.path()), path), PurePosixPath(path).name
+    file, name = await open_file(Beneath(root), path), PurePosixPath(path).name
     return await serve_file(file, name, given.get("range"), given.get("if-range"), given.get("if-none-match"))
 
 
@@ -47,10 +49,17 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
     most, path, request = call.services.settings.max_upload, call.query.path, call.request
     if int(request.headers.get("content-length", "0")) > most:
         raise WorkspaceError("file-too-large", f"the limit is {most} bytes")
-    root = await (await workspace_of(call)).path()
+    root = await _root(await workspace_of(call))
     real = await writable(call, root, path)
     entry, replaced = await written(call, LocalFiles(root), path, real, most, call.request.stream())
     return Answered(entry, 200 if replaced else 201)
+
+
+async def _root(workspace: WorkspaceHandle) -> str:
+    """Return the directory of a workspace. Raises `WorkspaceError` if only its place has the files."""
+    if (root := await workspace.directory()) is None:
+        raise WorkspaceError("elsewhere", "only the place of this workspace has its files: use a command")
+    return root
 
 
 async def writable(call: Call[Any, Any], root: str, path: str) -> str:
@@ -81,7 +90,7 @@ async def written(
 async def archive_files(call: Call[None, PathQuery]) -> Response:
     """Return a directory of the workspace as a zip archive, made while it is sent; links are left out."""
     path = call.query.path
-    file = await open_archive(Beneath(await (await workspace_of(call, reading=True)).path()), path)
+    file = await open_archive(Beneath(await _root(await workspace_of(call, reading=True))), path)
     name = f"{PurePosixPath(path).name or call.request.path_params.get('id', 'workspace')}.zip"
     return FileBody(file, None, 200, shown_as(name, "application/zip"))
 

@@ -1,0 +1,177 @@
+"""`FilesThere`: the files of a workspace that only its place has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from posixpath import join
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from ..errors import ToolError, WorkspaceError
+from ..placing import Place
+from ..sandboxes.beneath import parts_of
+from ..sandboxes.entries import FileEntry, FileList, GitChanges, GitDiff, kind_of, printable
+from ..sandboxes.programs import Printed, printed
+from .asking import AskChanges, AskDiff, Found, ListFiles, Question, ReadArchive, ReadFile, Source, WriteFile
+from .git import CHANGES, OUTPUT, SECONDS, changed, diff_words, status_words
+from .streaming import PIECE
+
+LISTED = 1_000
+"""Maximum number of entries listed of a directory: each is asked for."""
+
+AT_ONCE = 16
+"""Number of entries that are asked for at once."""
+
+MOST = 64 << 20
+"""Maximum bytes of a file that is written: they are collected in memory."""
+
+T = TypeVar("T")
+
+
+class FilesThere:
+    """The files below the directory of a workspace, as its place has them; a link that leads out of it is refused."""
+
+    def __init__(self, place: Place) -> None:
+        self._place, self._root = place, place.workspace.path
+
+    async def ask(self, question: Question) -> Found:
+        """Return the reply to a question. Raises `WorkspaceError`."""
+        await self._place.prepare()
+        match question:
+            case ListFiles(path=path, at=None):
+                return await self._list(path)
+            case AskChanges(path=path):
+                return await self._changes(await self._inside(path))
+            case AskDiff(path=path):
+                return await self._diff(path)
+            case _:
+                raise WorkspaceError("no-checkpoint", "those of this kind of workspace are not kept")
+
+    async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
+        """Yield bytes, in pieces. Raises `WorkspaceError`."""
+        if isinstance(wanted, ReadArchive):
+            raise WorkspaceError("elsewhere", "make an archive there, with a command, and read that")
+        if wanted.at is not None:
+            raise WorkspaceError("no-checkpoint", "those of this kind of workspace are not kept")
+        content = await _done(partial(self._place.files.read, await self._inside(wanted.path)))
+        for begin in range(0, len(content), PIECE):
+            yield content[begin : begin + PIECE]
+
+    async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
+        """Replace a file with the bytes of a source, once all of them have arrived. Raises `WorkspaceError`."""
+        await self._place.prepare()
+        parts = parts_of(wanted.path)
+        path, content = await self._leads_to(parts), bytearray()
+        async for piece in source():
+            content += piece
+            if len(content) > MOST:
+                raise WorkspaceError("file-too-large", f"the limit is {MOST} bytes")
+        await _done(partial(self._place.files.write, path, bytes(content)))
+        return await self._entry(parts[-1], "/".join(parts), path)
+
+    async def _list(self, path: str) -> FileList:
+        inner, parts = await self._inside(path), parts_of(path)
+        found = sorted(await _done(partial(self._place.files.names, inner)), key=lambda one: (not one[1], one[0]))
+        items = dict[str, FileEntry]()
+        limit = anyio.Semaphore(AT_ONCE)
+
+        async def look(name: str, is_link: bool) -> None:
+            async with limit:
+                items[name] = await self._entry(name, "/".join((*parts, name)), join(inner, name), is_link=is_link)
+
+        async with anyio.create_task_group() as tasks:
+            for name, _, is_link in found[:LISTED]:
+                tasks.start_soon(look, name, is_link)
+        shown = tuple(items[name] for name, _, _ in found[:LISTED])
+        return FileList(path=path, items=shown, truncated=len(found) > LISTED)
+
+    async def _entry(self, name: str, path: str, inner: str, *, is_link: bool = False) -> FileEntry:
+        status = await _done(partial(self._place.files.status, inner))
+        mode, size, time = (0, 0, 0.0) if status is None else (status.st_mode, status.st_size, status.st_mtime)
+        kind = "link" if is_link else kind_of(mode)  # 0: it has gone meanwhile
+        return FileEntry(
+            name=printable(name),
+            path=printable(path),
+            type=kind,
+            size=size if kind == "file" else 0,
+            modified=datetime.fromtimestamp(time, UTC),
+        )
+
+    async def _changes(self, directory: str) -> GitChanges:
+        head = await self._git(directory, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False)
+        branch = await self._git(directory, "symbolic-ref", "--short", "--quiet", "HEAD", check=False)
+        said = await self._git(directory, *status_words())
+        found = list(changed(said.output))
+        return GitChanges(
+            head=head.output.decode().strip() or None,
+            branch=branch.output.decode("utf-8", "replace").strip() or None,
+            items=tuple(found[:CHANGES]),
+            truncated=said.cut or len(found) > CHANGES,
+        )
+
+    async def _diff(self, path: str) -> GitDiff:
+        parts = parts_of(path)
+        for at in range(len(parts), -1, -1):
+            inner = join(self._root, *parts[:at])
+            if await _done(partial(self._place.files.status, join(inner, ".git"))) is not None:
+                said = await self._git(inner, *diff_words(), "HEAD", "--", "/".join(parts[at:]) or ".")
+                return GitDiff(diff=said.output.decode("utf-8", "replace"), truncated=said.cut)
+        raise WorkspaceError("git-missing", "neither the directory nor one above it, in the workspace, is one")
+
+    async def _git(self, directory: str, *words: str, check: bool = True) -> Printed:
+        """Return what git says there: it acts with the rights of the workspace's own programs, and none of this one."""
+        try:
+            said = await printed(self._place, ["git", *words], cwd=directory, seconds=SECONDS, most=OUTPUT)
+        except FileNotFoundError as error:
+            raise WorkspaceError("git-not-installed", "install it in the workspace's place") from error
+        except TimeoutError as error:
+            raise WorkspaceError("git-timeout", f"no answer within {SECONDS:g} s") from error
+        except (OSError, ToolError) as error:
+            raise WorkspaceError("git-failed", str(error)) from error
+        if check and said.code and not said.cut:
+            detail = said.errors.decode("utf-8", "replace").strip().split("\n")[-1]
+            missing = said.code == 128 and "not a git repository" in detail
+            raise WorkspaceError("git-missing" if missing else "git-failed", detail)
+        return said
+
+    async def _inside(self, path: str) -> str:
+        """Return where a path leads, which exists."""
+        return await self._checked(join(self._root, *parts_of(path)))
+
+    async def _leads_to(self, parts: Sequence[str]) -> str:
+        """Return the path that is written for a file that may be new: its directory may not lead out either."""
+        for at in range(len(parts), 0, -1):
+            path = join(self._root, *parts[:at])
+            if await _done(partial(self._place.files.status, path)) is not None:
+                return join(await self._checked(path), *parts[at:])
+        return join(self._root, *parts)
+
+    async def _checked(self, path: str) -> str:
+        root, real = [await _done(partial(self._place.files.real, one)) for one in (self._root, path)]
+        if real != root and not real.startswith(f"{root.rstrip('/')}/"):
+            raise WorkspaceError("path-outside", "a link leads out of it")
+        return real
+
+
+async def _done(act: Callable[[], T]) -> T:
+    try:
+        return await anyio.to_thread.run_sync(act)
+    except ToolError as error:
+        text = str(error)
+        code = next((code for end, code in _CODES if text.endswith(end)), "file")
+        raise WorkspaceError(code, text) from error
+
+
+_CODES = (
+    (os.strerror(2), "file-missing"),
+    (os.strerror(13), "file-permission"),
+    (os.strerror(20), "not-a-directory"),
+    (os.strerror(21), "not-a-file"),
+    (os.strerror(28), "disk-full"),
+)
+"""The codes of the errors of a place, by the words of the system."""

@@ -1,0 +1,118 @@
+"""A workspace on another machine, which a program holds, and in conversations."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentrt import LLM, Agent, Conversation, Runtime, Tool, Workspace
+from agentrt.errors import WorkspaceError
+from agentrt.events import ObservationEvent
+from agentrt.specs import WorkspaceSpec
+from agentrt.specs.content import plain
+from agentrt.testing import ScriptedLLM, call, finish
+
+from ...examples import example
+from ..sshd import Sshd, sshd
+
+pytestmark = pytest.mark.real
+
+SSH = example("ssh_workspace")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Sshd]:
+    with sshd() as running:
+        yield running
+
+
+@pytest.fixture
+def spec(server: Sshd, tmp_path: Path) -> WorkspaceSpec:
+    """A directory that the first use makes."""
+    found: WorkspaceSpec = SSH.SshWorkspace(str(tmp_path / "work"), "there", sys.executable, server.options)
+    return found
+
+
+async def test_files_are_those_of_the_place(spec: WorkspaceSpec, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    async with Workspace(spec) as held:
+        assert (await held.execute_command("pwd")).stdout == f"{work}\n"
+        assert await held.directory() is None
+        entry = await held.write_file("notes/one", "words")
+        assert (entry.path, entry.type, entry.size) == ("notes/one", "file", 5)
+        assert await held.read_file("notes/one") == b"words"
+        (tmp_path / "given").write_bytes(os.urandom(1_000_000))
+        assert (await held.file_upload(tmp_path / "given", "large")).success
+        assert (await held.file_download("large", tmp_path / "back")).file_size == 1_000_000
+        assert (tmp_path / "back").read_bytes() == (tmp_path / "given").read_bytes()
+        (work / "link").symlink_to("notes")
+        listed = await held.list_files()
+        assert [(one.name, one.type) for one in listed.items] == [
+            ("link", "link"),
+            ("notes", "directory"),
+            ("large", "file"),
+        ]
+        for name, code in (("nothing", "file-missing"), ("notes", "not-a-file")):
+            with pytest.raises(WorkspaceError) as refused:
+                await held.read_file(name)
+            assert refused.value.code == code
+
+
+async def test_a_link_out_of_it_is_refused(spec: WorkspaceSpec, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("canary")
+    async with Workspace(spec) as held:
+        await held.execute_command("ln -s ../secret link; ln -s .. up")
+        for act in (
+            lambda: held.read_file("link"),
+            lambda: held.write_file("link", "changed"),
+            lambda: held.write_file("up/new", "made"),
+            lambda: held.list_files("up"),
+            lambda: held.git_changes("up"),
+        ):
+            with pytest.raises(WorkspaceError) as refused:
+                await act()
+            assert refused.value.code == "path-outside"
+    assert (tmp_path / "secret").read_text() == "canary"
+    assert not (tmp_path / "new").exists()
+
+
+async def test_git_is_that_of_the_place(spec: WorkspaceSpec) -> None:
+    name = "-c user.name=a -c user.email=a@b"
+    async with Workspace(spec) as held:
+        with pytest.raises(WorkspaceError) as refused:
+            await held.git_changes()
+        assert refused.value.code == "git-missing"
+        with pytest.raises(WorkspaceError) as refused:
+            await held.git_diff()
+        assert refused.value.code == "git-missing"
+        await held.execute_command(f"git init -q -b main . && echo 1 > a && git add a && git {name} commit -qm one")
+        await held.execute_command("echo 2 > a; echo 3 > b")
+        found = await held.git_changes()
+        assert (found.branch, [(one.path, one.status) for one in found.items]) == (
+            "main",
+            [("a", "modified"), ("b", "untracked")],
+        )
+        assert "-1\n+2" in (await held.git_diff("a")).diff
+
+
+async def test_a_conversation_works_there(spec: WorkspaceSpec, tmp_path: Path) -> None:
+    """It is closed and opened again, and what it ran ends with it."""
+    agent = Agent(llm=LLM("openai/scripted", base_url="http://127.0.0.1:9/v1"), tools=(Tool("terminal"),))
+    client = ScriptedLLM([call("terminal", command="sleep 1000 & pwd; echo $SSH_CONNECTION"), finish("Done.")])
+    async with Runtime(tmp_path / "store", client=client) as runtime:
+        async with Conversation(agent, spec, runtime=runtime) as live:
+            await live.send_message("go")
+            await live.run()
+            said = [plain(one.content) async for one in live.events() if isinstance(one, ObservationEvent)]
+            assert f"{tmp_path / 'work'}\n127.0.0.1 " in said[0]
+            await live.workspace.write_file("one", "words")
+            name = live.id
+        async with Conversation(id=name, runtime=runtime) as again:
+            assert again.state.created is not None
+            assert again.state.created.workspace == spec
+            assert await again.workspace.read_file("one") == b"words"
+            assert (await again.workspace.execute_command("pgrep -fc '^sleep 1000$'")).stdout == "0\n"
