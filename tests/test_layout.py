@@ -115,7 +115,8 @@ def test_nothing_knows_a_tool_by_its_name() -> None:
 EXCUSED = {
     "actors/core/supervisor.py": "an actor is begun from a callback of the loop, and a task group starts a task only"
     " from another one: this one does only that, and who leaves the supervisor waits for it",
-    "sandboxes/executor.py": "the thread of a tool asks the event loop, waits for the answer, and cancels it",
+    "sandboxes/asked.py": "the thread of a tool asks the event loop, waits for the answer, and cancels it",
+    "sandboxes/by_command/_far.py": "it is a program of its own, which has nothing but Python's library",
 }
 """The modules that start a task outside of a task group, once each, and why."""
 
