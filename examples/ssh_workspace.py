@@ -25,7 +25,7 @@ from agentrt.testing import ScriptedLLM, call, finish
 
 
 class SshWorkspace(WorkspaceSpec, msgspec.Struct, frozen=True, tag="ssh"):
-    """A directory of another machine. It stands in the log, so it has no secrets: keys are the agent's of `ssh`."""
+    """A directory of another machine. It stands in the log, so it has no secrets: keys are those of `ssh`."""
 
     path: str
     host: str

@@ -199,9 +199,9 @@ class Started(Process):
         self._begun.send_signal(signal)
 
     def kill_group(self) -> None:
-        """Kill it with its process group at once."""
+        """Kill it with its process group at once, as far as it belongs to this user."""
         if self.returncode is None:
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
 
     async def end(self) -> None:

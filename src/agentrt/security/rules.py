@@ -128,7 +128,8 @@ def _considered(action: ActionEvent, scene: Scene, at_once: bool) -> tuple[Effec
 def _site(scene: Scene) -> Site:
     """Return where an action's commands run: in a container, all that listens there belongs to the conversation."""
     workspace = scene.workspace
-    listening = None if workspace.has_own_network else scene.listening
+    here = scene.listening if workspace.on_this_machine else frozenset[int]()
+    listening = None if workspace.has_own_network else here
     return site(workspace.path, scene.directory, scene.own, listening)
 
 

@@ -32,9 +32,11 @@ class WorkspaceSpec:
         path: str
 
     on_this_machine: ClassVar[bool] = False
-    """Whether what runs there sees the files, users and network of this machine."""
+    """Whether what runs there runs as the user of this process, and sees what this process sees."""
     seen_here: ClassVar[bool] = False
-    """Whether this machine has the workspace's files too, under the same path."""
+    """Whether this process has the workspace's files too, under the same path, and may read and write them itself: it
+    keeps them for rewinding, and reads AGENTS.md and other files of the project.
+    """
 
     @property
     def directory(self) -> str:
@@ -49,12 +51,12 @@ class WorkspaceSpec:
 
     @property
     def has_own_network(self) -> bool:
-        """Whether all that listens there belongs to the conversation."""
-        return not self.on_this_machine
+        """Whether all that listens there belongs to the conversation, as in a container."""
+        return False
 
     @property
     def told(self) -> str:
-        """What a model is told of the system there; "" if that of this machine holds."""
+        """What a model is told of the system there, in place of that of this machine; "" if that holds."""
         return ""
 
 

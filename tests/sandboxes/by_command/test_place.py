@@ -115,7 +115,7 @@ async def test_what_a_login_prints_is_no_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("no-such-program",), "the other side cannot be reached: no-such-program: No such file or directory"),
+        (("no-such-program",), "the other side cannot be reached: no-such-program is not installed"),
         (("sh", "-c", "echo 'Connection refused' >&2; exit 255"), "cannot be reached: Connection refused"),
         (("sh", "-c", "exec no-such-python"), "cannot be reached: .*no-such-python"),
         (("sh", "-c", "yes"), "the other side prints more than 65536 bytes before anything runs there"),
@@ -181,6 +181,21 @@ def test_nothing_runs_on_when_the_runtime_is_killed(tmp_path: Path) -> None:
         holder.stdout.close()
     _, alive = psutil.wait_procs(left, timeout=SECONDS)
     assert alive == []
+
+
+async def test_what_was_just_closed_does_not_keep_the_far_end_from_ending_all(tmp_path: Path) -> None:
+    async with opened(NearWorkspace(str(tmp_path))) as place:
+        process = await place.run(["sleep", "1000"])
+        running = psutil.Process(process.pid)
+        process.close_pipes()
+        await place.close()
+        assert not running.is_running() or running.status() == psutil.STATUS_ZOMBIE
+
+
+async def test_a_command_gets_no_secret_of_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-of-this-test")
+    async with opened(NearWorkspace(str(tmp_path))) as place:
+        assert b"sk-canary" not in (await said(place, "env; tr '\\0' '\\n' < /proc/$PPID/environ"))[1]
 
 
 async def test_what_nobody_reads_is_not_held_here(tmp_path: Path) -> None:

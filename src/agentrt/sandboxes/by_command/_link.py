@@ -25,8 +25,10 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 from ...errors import ToolError
 from ...placing import DEVNULL, PIPE, PlaceFacts, StartSoon, Stream
 from ..asked import ODD, Running, value_of
+from ..environment import environment
+from ..installed import installed
 from ..processes import new_mark
-from ..starting import Started, opened
+from ..starting import Input, Started, opened
 from ._frames import CLOSED, DATA, HEAD, MESSAGE, MORE, MOST, PIECE, READY, WINDOW, count, frame, more
 
 START_SECONDS = 60.0
@@ -165,12 +167,16 @@ class Inlet(ByteReceiveStream):
 async def linked(command: Sequence[str], name: str, start_soon: StartSoon) -> Link:
     """Start a command that runs Python with `BOOT` elsewhere, and return the link to it.
 
-    `name` is what messages call the place. Raises `ToolError` if it cannot be reached.
+    `name` is what messages call the place. The command gets the variables of this process that are no secrets. Raises
+    `ToolError` if the place cannot be reached.
     """
     try:
-        process = await opened(command)
+        name_of, *words = command
+        program = name_of if os.sep in name_of else installed(name_of)
+        process = await opened([program, *words], env=environment(os.environ))
     except OSError as error:
-        raise ToolError(f"{name} cannot be reached: {command[0]}: {error.strerror or error}") from error
+        why = f"{command[0]}: {error.strerror}" if error.strerror else error
+        raise ToolError(f"{name} cannot be reached: {why}") from error
     link = Link(process, name, start_soon)
     try:
         await link.begin()
@@ -267,8 +273,6 @@ class Link:
                 else:
                     await self._due.wait()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-            return
-        finally:
             self._lose()
 
     async def _listen(self, rest: bytes) -> None:
@@ -286,10 +290,9 @@ class Link:
                     del held[: HEAD.size + length]
                 held += await self._process.stdout.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError, OSError):
-            return
+            self._lose()
         except (ValueError, KeyError, TypeError, RecursionError):  # the far end may be in the agent's hands
             self._said += b"\nit does not speak as it should"
-        finally:
             self._lose()
 
     def _take(self, number: int, kind: int, data: bytes) -> None:
@@ -318,12 +321,12 @@ class Link:
             accept(self.inlet(out), self.outlet(into))
 
     def _lose(self) -> None:
-        """Note that the link is dead; what waits for it is told."""
+        """Note that the link is dead; what waits for it is told. The far end ends as its input does."""
         if not self.alive:
             return
         self.alive = False
         self._due.set()
-        self._process.kill_group()
+        self._hang_up()
         gone = {"refused": f"{self._name} has ended{self._errors()}"}
         for waiting in list(self._waiting.values()):
             waiting(gone)
@@ -493,14 +496,23 @@ class Link:
 
     async def close(self) -> None:
         """Hang up: the far end ends with all that it has started. May be called twice."""
-        if self._process.stdin is not None:
-            await self._process.stdin.aclose()
+        assert self._process.stdin is not None
         with anyio.move_on_after(END_SECONDS):
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                if self.alive and self._outbox:
+                    data, self._outbox = bytes(self._outbox), bytearray()
+                    await self._process.stdin.send(data)
+            self._lose()
             await self._process.wait()
         self._lose()
-        self._process.kill_group()
-        await self._process.wait()
+        self._process.kill_group()  # it has not ended by itself
+        with anyio.move_on_after(END_SECONDS):
+            await self._process.wait()
         self._process.close_pipes()
+
+    def _hang_up(self) -> None:
+        assert isinstance(self._process.stdin, Input)
+        self._process.stdin.close()
 
 
 async def _led(inlet: Inlet, outlet: Outlet, near: anyio.abc.ByteStream) -> None:

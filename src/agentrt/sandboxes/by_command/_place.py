@@ -53,7 +53,12 @@ class CommandPlace(ABC):
 
     @abstractmethod
     def command(self, program: Sequence[str]) -> Sequence[str]:
-        """Return the command of this machine that runs a program there, with its input and output."""
+        """Return the command of this machine that runs a program there, with its input and output.
+
+        It is asked for each new connection, in the event loop, and may raise `ToolError`. A name without a directory is
+        that of an installed program. The command gets the variables of this process that are no secrets; one that does
+        not leave this machine or this user passes them on, unless it clears them.
+        """
 
     async def _linked(self) -> Link:
         """Return the link; the first call begins it, and so does one after it has ended. Raises `ToolError`."""

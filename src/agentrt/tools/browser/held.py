@@ -11,7 +11,7 @@ from ...protocols import Lease, ToolContext
 from ...specs import WorkspaceSpec
 from ..definition import Params
 from ..web.asked import allowed, number
-from .chromium import chromium
+from .chromium import chromium, chromium_there
 from .session import STEP_SECONDS, Session, session
 
 TRIES = 3
@@ -52,6 +52,11 @@ class Held:
 
     @asynccontextmanager
     async def _opened(self, context: ToolContext) -> AsyncIterator[Session]:
+        if not context.workspace.on_this_machine:
+            place = context.place
+            async with session(await context.lease("browser", lambda: chromium_there(place)), self._seconds) as made:
+                yield made
+            return
         allowed, mark, most = self._allowed, context.conversation, self._most
         kind = f"browser that reaches {', '.join(sorted(allowed))}" if allowed else "browser"
         browser = await context.lease(kind, lambda: chromium(allowed, mark, most), tree=True)

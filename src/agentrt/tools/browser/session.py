@@ -298,7 +298,9 @@ class Session:
         self.happened.tell(f"tab {number} has crashed")
 
     async def _downloads(self, download: Download) -> None:
-        kept = self.happened.keep(download)
+        if not self._browser.downloads:
+            self.happened.tell("a download was not kept: in this place, download with a command", once=True)
+        kept = bool(self._browser.downloads) and self.happened.keep(download)
         with suppress(self._library.Error):
             if not kept:
                 await download.cancel()
