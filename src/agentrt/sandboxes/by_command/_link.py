@@ -175,7 +175,8 @@ async def linked(command: Sequence[str], name: str, start_soon: StartSoon) -> Li
         program = name_of if os.sep in name_of else installed(name_of)
         process = await opened([program, *words], env=environment(os.environ))
     except OSError as error:
-        why = f"{command[0]}: {error.strerror}" if error.strerror else error
+        why = str(error.strerror or error)
+        why = why if command[0] in why else f"{command[0]}: {why}"
         raise ToolError(f"{name} cannot be reached: {why}") from error
     link = Link(process, name, start_soon)
     try:
