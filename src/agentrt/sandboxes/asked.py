@@ -100,10 +100,12 @@ class Running:
             await self.wait()
 
     def close_pipes(self) -> None:
-        """Close its pipes, even with unread data in them."""
+        """Close its pipes, even with unread data in them. One that has ended is forgotten there."""
         for pipe in self._pipes:
             if pipe is not None:
                 pipe.close()
+        if self.returncode is not None:
+            self._executor.soon("release", pid=self.pid)
 
 
 class AskedFiles:

@@ -223,10 +223,17 @@ class Executor:
                 act(child.process.pid, message["number"])
         return None, []
 
+    def _release(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
+        child = self._running.get(message["pid"])
+        if child is not None and child.ended.is_set():
+            del self._running[message["pid"]]
+        return None, []
+
     def _end(self, message: dict[str, Any], passed: list[int]) -> tuple[Any, list[int]]:
         from .processes import started_by
 
-        child = self._running.pop(message["pid"])
+        if (child := self._running.pop(message["pid"], None)) is None:
+            return None, []
         for number in (signal.SIGTERM, signal.SIGKILL):
             left = started_by(child.process.pid, child.mark, child.since)
             for one in left:

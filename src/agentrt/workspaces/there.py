@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from posixpath import join
+from posixpath import dirname, join
 from typing import TypeVar
 
 import anyio
@@ -41,7 +42,7 @@ class FilesThere:
 
     async def ask(self, question: Question) -> Found:
         """Return the reply to a question. Raises `WorkspaceError`."""
-        await self._place.prepare()
+        await self._prepared()
         match question:
             case ListFiles(path=path, at=None):
                 return await self._list(path)
@@ -64,15 +65,26 @@ class FilesThere:
 
     async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
         """Replace a file with the bytes of a source, once all of them have arrived. Raises `WorkspaceError`."""
-        await self._place.prepare()
+        await self._prepared()
         parts = parts_of(wanted.path)
         path, content = await self._leads_to(parts), bytearray()
         async for piece in source():
             content += piece
             if len(content) > MOST:
                 raise WorkspaceError("file-too-large", f"the limit is {MOST} bytes")
-        await _done(partial(self._place.files.write, path, bytes(content)))
+        try:
+            await _done(partial(self._place.files.rated({}).write, path, bytes(content)))
+        except WorkspaceError as error:
+            if " leads to " in error.detail:  # a link that leads nowhere yet
+                raise WorkspaceError("path-outside", "a link leads elsewhere") from error
+            raise
         return await self._entry(parts[-1], "/".join(parts), path)
+
+    async def _prepared(self) -> None:
+        try:
+            await self._place.prepare()
+        except ToolError as error:
+            raise WorkspaceError("file", str(error)) from error
 
     async def _list(self, path: str) -> FileList:
         inner, parts = await self._inside(path), parts_of(path)
@@ -91,7 +103,9 @@ class FilesThere:
         return FileList(path=path, items=shown, truncated=len(found) > LISTED)
 
     async def _entry(self, name: str, path: str, inner: str, *, is_link: bool = False) -> FileEntry:
-        status = await _done(partial(self._place.files.status, inner))
+        status = None
+        with suppress(WorkspaceError):  # such as a link in a circle
+            status = await _done(partial(self._place.files.status, inner))
         mode, size, time = (0, 0, 0.0) if status is None else (status.st_mode, status.st_size, status.st_mtime)
         kind = "link" if is_link else kind_of(mode)  # 0: it has gone meanwhile
         return FileEntry(
@@ -119,14 +133,23 @@ class FilesThere:
         for at in range(len(parts), -1, -1):
             inner = join(self._root, *parts[:at])
             if await _done(partial(self._place.files.status, join(inner, ".git"))) is not None:
-                said = await self._git(inner, *diff_words(), "HEAD", "--", "/".join(parts[at:]) or ".")
+                inner = await self._checked(inner)
+                words = ["sh", "-c", _DIFF, "/".join(parts[at:]) or ".", *diff_words()]
+                said = await self._said(inner, words)
                 return GitDiff(diff=said.output.decode("utf-8", "replace"), truncated=said.cut)
         raise WorkspaceError("git-missing", "neither the directory nor one above it, in the workspace, is one")
 
     async def _git(self, directory: str, *words: str, check: bool = True) -> Printed:
         """Return what git says there: it acts with the rights of the workspace's own programs, and none of this one."""
+        return await self._said(directory, ["git", *words], check=check)
+
+    async def _said(self, directory: str, command: list[str], *, check: bool = True) -> Printed:
+        root = await _done(partial(self._place.files.real, self._root))
+        variables = {"GIT_CEILING_DIRECTORIES": dirname(root), "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
         try:
-            said = await printed(self._place, ["git", *words], cwd=directory, seconds=SECONDS, most=OUTPUT)
+            said = await printed(
+                self._place, command, cwd=directory, environment=variables, seconds=SECONDS, most=OUTPUT
+            )
         except FileNotFoundError as error:
             raise WorkspaceError("git-not-installed", "install it in the workspace's place") from error
         except TimeoutError as error:
@@ -134,9 +157,9 @@ class FilesThere:
         except (OSError, ToolError) as error:
             raise WorkspaceError("git-failed", str(error)) from error
         if check and said.code and not said.cut:
-            detail = said.errors.decode("utf-8", "replace").strip().split("\n")[-1]
-            missing = said.code == 128 and "not a git repository" in detail
-            raise WorkspaceError("git-missing" if missing else "git-failed", detail)
+            detail = said.errors.decode("utf-8", "replace").strip()
+            missing = "not a git repository" in detail
+            raise WorkspaceError("git-missing" if missing else "git-failed", detail.split("\n")[0])
         return said
 
     async def _inside(self, path: str) -> str:
@@ -156,6 +179,19 @@ class FilesThere:
         if real != root and not real.startswith(f"{root.rstrip('/')}/"):
             raise WorkspaceError("path-outside", "a link leads out of it")
         return real
+
+
+_DIFF = """\
+path=$0
+index=$(mktemp) || exit 1
+trap 'rm -f "$index" "$index.lock"' EXIT
+cp "$(git rev-parse --git-path index)" "$index" 2>/dev/null || rm -f "$index"
+export GIT_INDEX_FILE="$index"
+git add --intent-to-add -- "$path" 2>/dev/null
+base=$(git rev-parse --verify --quiet 'HEAD^{commit}') || base=$(git hash-object -t tree /dev/null)
+git "$@" "$base" -- "$path"
+"""
+"""For sh: a diff with new files; the repository's own index stays as it is."""
 
 
 async def _done(act: Callable[[], T]) -> T:

@@ -18,6 +18,7 @@ import pytest
 from agentrt import ToolError
 from agentrt.placing import DEVNULL, Place, PlaceType, Setting
 from agentrt.sandboxes.by_command import CommandPlace
+from agentrt.sandboxes.shell import Shell
 from agentrt.specs import WorkspaceSpec
 
 from ...examples import example
@@ -190,6 +191,67 @@ async def test_what_was_just_closed_does_not_keep_the_far_end_from_ending_all(tm
         process.close_pipes()
         await place.close()
         assert not running.is_running() or running.status() == psutil.STATUS_ZOMBIE
+
+
+async def test_an_interrupt_reaches_what_runs_there(tmp_path: Path) -> None:
+    script = "trap 'echo interrupted; exit 3' INT; echo up; while :; do sleep 0.05; done"
+    async with opened(NearWorkspace(str(tmp_path))) as place:
+        process = await place.run(["sh", "-c", script], stdin=DEVNULL)
+        assert process.stdout is not None
+        assert await process.stdout.receive() == b"up\n"
+        process.send_signal(signal.SIGINT)
+        assert await process.stdout.receive() == b"interrupted\n"
+        assert await process.wait() == 3
+        process.close_pipes()
+
+
+async def test_what_was_typed_ahead_is_not_run_after_an_interrupt(tmp_path: Path) -> None:
+    async with opened(NearWorkspace(str(tmp_path))) as place:
+        shell = Shell(place.console(), str(tmp_path))
+        await shell.start()
+        try:
+            await shell.begin("sleep 100", lambda data: None)
+            with pytest.raises(ToolError, match="the command does not read its input"):
+                await shell.send(b"echo x >> ran\n" * 3000)
+            await shell.interrupt()
+            heard = bytearray()
+            await shell.begin("echo again", heard.extend)
+            while await shell.wait(None) is None:
+                pass
+            assert b"again" in heard
+        finally:
+            await shell.close()
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_link_that_is_lost_in_a_file_is_one_error(tmp_path: Path) -> None:
+    async with opened(NearWorkspace(str(tmp_path))) as place:
+        process = await place.run(["sleep", "1000"], stdin=DEVNULL)
+        far = psutil.Process(process.pid).parent()
+        assert far is not None
+
+        far.suspend()
+        async with anyio.create_task_group() as tasks:
+
+            async def write() -> None:
+                with pytest.raises(ToolError, match="the other side has ended"):
+                    await within(place, place.files.write, at(place, "large"), bytes(3_000_000))
+
+            tasks.start_soon(write)
+            for _ in range(100):
+                await anyio.lowlevel.checkpoint()
+            far.kill()
+
+
+async def test_large_files_and_a_descriptor_are_written_whole(tmp_path: Path) -> None:
+    data = os.urandom(24_000_000)
+    async with opened(NearWorkspace(str(tmp_path))) as place:
+        await within(place, place.files.write, at(place, "large"), data)
+        with (tmp_path / "copy").open("wb") as copy:
+            process = await place.run(["cat", at(place, "large")], stdin=DEVNULL, stdout=copy)
+            assert await process.wait() == 0
+            process.close_pipes()
+        assert (tmp_path / "copy").read_bytes() == data
 
 
 async def test_a_command_gets_no_secret_of_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

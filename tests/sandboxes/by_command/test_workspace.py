@@ -65,8 +65,11 @@ async def test_files_are_those_of_the_place(spec: WorkspaceSpec, tmp_path: Path)
 async def test_a_link_out_of_it_is_refused(spec: WorkspaceSpec, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("canary")
     async with Workspace(spec) as held:
-        await held.execute_command("ln -s ../secret link; ln -s .. up")
+        await held.execute_command("ln -s ../secret link; ln -s .. up; ln -s ../fresh dangling; git init -q ../repo")
+        await held.execute_command("ln -s ../repo repo")
         for act in (
+            lambda: held.write_file("dangling", "made"),
+            lambda: held.git_diff("repo"),
             lambda: held.read_file("link"),
             lambda: held.write_file("link", "changed"),
             lambda: held.write_file("up/new", "made"),
@@ -78,6 +81,7 @@ async def test_a_link_out_of_it_is_refused(spec: WorkspaceSpec, tmp_path: Path) 
             assert refused.value.code == "path-outside"
     assert (tmp_path / "secret").read_text() == "canary"
     assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "fresh").exists()
 
 
 async def test_git_is_that_of_the_place(spec: WorkspaceSpec) -> None:
@@ -90,19 +94,32 @@ async def test_git_is_that_of_the_place(spec: WorkspaceSpec) -> None:
             await held.git_diff()
         assert refused.value.code == "git-missing"
         await held.execute_command(f"git init -q -b main . && echo 1 > a && git add a && git {name} commit -qm one")
-        await held.execute_command("echo 2 > a; echo 3 > b")
+        await held.execute_command("echo 2 > a; echo 3 > b; ln -s loop loop; mkfifo pipe")
         found = await held.git_changes()
         assert (found.branch, [(one.path, one.status) for one in found.items]) == (
             "main",
-            [("a", "modified"), ("b", "untracked")],
+            [("a", "modified"), ("b", "untracked"), ("loop", "untracked")],
         )
         assert "-1\n+2" in (await held.git_diff("a")).diff
+        assert "+3" in (await held.git_diff()).diff
+        assert [one.name for one in (await held.list_files()).items] == [".git", "a", "b", "loop", "pipe"]
+        with pytest.raises(WorkspaceError):
+            await held.write_file("pipe", "words")
+
+
+async def test_a_repository_above_the_workspace_is_not_its_own(spec: WorkspaceSpec, tmp_path: Path) -> None:
+    async with Workspace(spec) as held:
+        await held.execute_command("git init -q ..")
+        for asked in (held.git_changes, held.git_diff):
+            with pytest.raises(WorkspaceError) as refused:
+                await asked()
+            assert refused.value.code == "git-missing"
 
 
 async def test_a_conversation_works_there(spec: WorkspaceSpec, tmp_path: Path) -> None:
     """It is closed and opened again, and what it ran ends with it."""
     agent = Agent(llm=LLM("openai/scripted", base_url="http://127.0.0.1:9/v1"), tools=(Tool("terminal"),))
-    client = ScriptedLLM([call("terminal", command="sleep 1000 & pwd; echo $SSH_CONNECTION"), finish("Done.")])
+    client = ScriptedLLM([call("terminal", command="sleep 1013 & pwd; echo $SSH_CONNECTION"), finish("Done.")])
     async with Runtime(tmp_path / "store", client=client) as runtime:
         async with Conversation(agent, spec, runtime=runtime) as live:
             await live.send_message("go")
@@ -115,4 +132,4 @@ async def test_a_conversation_works_there(spec: WorkspaceSpec, tmp_path: Path) -
             assert again.state.created is not None
             assert again.state.created.workspace == spec
             assert await again.workspace.read_file("one") == b"words"
-            assert (await again.workspace.execute_command("pgrep -fc '^sleep 1000$'")).stdout == "0\n"
+            assert (await again.workspace.execute_command("pgrep -fc '^sleep 1013$'")).stdout == "0\n"

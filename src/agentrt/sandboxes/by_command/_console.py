@@ -10,6 +10,7 @@ from secrets import token_hex
 from typing import Any
 
 import anyio
+import msgspec
 
 from ...errors import ToolError
 from ...placing import PIPE, StartSoon
@@ -23,6 +24,10 @@ from ._link import Link
 
 _ON_TERMINAL = 'exec bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
 """For sh. A session leader that opens a terminal gets it as its controlling terminal."""
+
+
+_AT_ONCE = 4096
+"""Bytes that are typed at once: no terminal holds more."""
 
 
 class LinkedConsole:
@@ -66,7 +71,7 @@ class LinkedConsole:
             [self._there.python, "-I", "-S", "-c", ADOPTS, *shell],
             directory,
             {**QUIET, **self._marks, "AGENTRT_SHELL": token, "PWD": directory},
-            (PIPE, PIPE, None),
+            (None, PIPE, None),
             (ROWS, COLUMNS),
         )
         self._start_soon(partial(self._listen, self._bash))
@@ -95,17 +100,20 @@ class LinkedConsole:
         return await self._there.ask(op, pid=self._bash.pid, **given)
 
     async def send(self, data: bytes) -> int:
-        """Type; return how many bytes were taken within `PATIENCE`: all or none. Raises `OSError`."""
-        if self._bash is None or not self.alive:
+        """Type; return how many bytes were taken within `PATIENCE`. Raises `OSError`."""
+        if not self.alive:
             raise OSError("it has ended")
-        assert self._bash.stdin is not None
-        try:
-            with anyio.move_on_after(PATIENCE):
-                await self._bash.stdin.send(data)
-                return len(data)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            raise OSError("it has ended") from error
-        return 0
+        rest = data
+        with anyio.move_on_after(PATIENCE):
+            while rest:
+                try:
+                    taken = await self._asked("type", text=rest[:_AT_ONCE].decode("latin-1"))
+                except ToolError as error:
+                    raise OSError("it has ended") from error
+                rest = rest[taken if isinstance(taken, int) and taken >= 0 else 0 :]
+                if not taken:
+                    await anyio.sleep(0.01)
+        return len(data) - len(rest)
 
     def forget_input(self) -> None:
         """Drop input that was typed and not read, and make C-c a signal."""
@@ -126,7 +134,10 @@ class LinkedConsole:
             found = await self._asked("look", most=most)
         except (ToolError, OSError):
             return 0, False, []
-        return int(found[0]), bool(found[1]), [str(word) for word in found[2]]
+        try:
+            return msgspec.convert(found, tuple[int, bool, list[str]])
+        except msgspec.ValidationError:
+            return 0, False, []
 
     async def busy(self) -> bool:
         """Return whether bash has a process below it."""

@@ -27,6 +27,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from typing import Any
 
@@ -42,6 +43,15 @@ CONNECT_SECONDS = 10.0
 
 KILL_AFTER = 0.5
 """Seconds between TERM and KILL."""
+
+SWEEPS = 100
+"""Maximum number of times that what is left is looked for at the end: it may start more meanwhile."""
+
+LARGEST = 16 << 20
+"""Maximum bytes of an answer."""
+
+ENDS_AT_ONCE = 32
+"""Maximum number of programs that are ended at once, each in a thread."""
 
 NOT_REGULAR = "it is not a regular file"
 
@@ -123,6 +133,7 @@ class Far:
         self._listening: dict[str, asyncio.AbstractServer] = {}
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._accepted = 0
+        self._ending = ThreadPoolExecutor(ENDS_AT_ONCE)
         self.scratch = tempfile.mkdtemp(prefix="agentrt-")
 
     async def serve(self) -> None:
@@ -135,23 +146,31 @@ class Far:
                     self._begin(json.loads(data))
                 elif number in self._channels:
                     self._channels[number].take(kind, data)
+        for _ in range(SWEEPS):
+            if not self._killed(started_by(-1, f"AGENTRT_LINK={self._token}", 0.0)):
+                break
         for pid, child in list(self._children.items()):
-            self._killed(started_by(pid, child.mark, child.since))
-        self._killed(started_by(-1, f"AGENTRT_LINK={self._token}", 0.0))
+            if not child.ended.is_set():  # it has dropped the mark
+                self._killed(started_by(pid, child.mark, child.since) | {pid})
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     @staticmethod
-    def _killed(pids: set[int]) -> None:
+    def _killed(pids: set[int]) -> bool:
+        """Kill processes; return whether there were any."""
         for pid in pids - {os.getpid()}:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+        return bool(pids - {os.getpid()})
 
     def _post(self, data: bytes) -> None:
         if not self._said.is_closing():
             self._said.write(data)
 
     def _tell(self, message: dict[str, Any]) -> None:
-        self._post(frame(0, MESSAGE, json.dumps(message).encode()))
+        data = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        if len(data) > LARGEST:
+            data = json.dumps({"id": message["id"], "refused": "the answer is too large: ask for less"}).encode()
+        self._post(frame(0, MESSAGE, data))
 
     def _begin(self, asked: dict[str, Any]) -> None:
         """Carry out a request: at once what takes no time, so that what is typed next finds it done."""
@@ -208,13 +227,13 @@ class Far:
             if asked["act"] == "read":
                 await channel.send(await self._loop.run_in_executor(None, _file_act, asked))
                 return None
-            data = b""
+            data = bytearray()
             while piece := await channel.received():
                 channel.taken(len(piece))
                 data += piece
             if len(data) != asked["size"]:
                 raise Refused("the content did not arrive whole")
-            return await self._loop.run_in_executor(None, _file_act, asked, data)
+            return await self._loop.run_in_executor(None, _file_act, asked, bytes(data))
         finally:
             channel.end()
             self._channels.pop(channel.number, None)
@@ -255,7 +274,8 @@ class Far:
         child = self._children[process.pid] = Child(process, asked["mark"], since, master, terminal)
         threading.Thread(target=self._note_end, args=(child,), daemon=True).start()
         if master >= 0:
-            ours = [(asked["channels"][0], os.dup(master), True), (asked["channels"][1], os.dup(master), False)]
+            os.set_blocking(master, False)
+            ours = [(asked["channels"][1], os.dup(master), False)]
         for number, end, is_input in ours:
             channel = self._channel(number)
             self._keep(self._feed(channel, end) if is_input else self._listen(channel, end))
@@ -299,6 +319,8 @@ class Far:
         try:
             reader, transport = await _reading(end)
             channel.on_closed = transport.close
+            if channel.closed:
+                transport.close()
             with contextlib.suppress(OSError):  # a terminal whose processes have ended
                 while data := await reader.read(PIECE):
                     await channel.send(data)
@@ -316,11 +338,22 @@ class Far:
 
     async def _end(self, asked: dict[str, Any]) -> list[str]:
         """End a program with all that it started, and forget it."""
-        child = self._children.pop(asked["pid"])
-        sent = await self._loop.run_in_executor(None, _ended, child, child.mark, child.since, frozenset(), True)
+        child = self._children.pop(asked["pid"], None)
+        if child is None:
+            return []
+        sent = await self._loop.run_in_executor(self._ending, _ended, child, child.mark, child.since, frozenset(), True)
         if child.master >= 0:
             os.close(child.master)
         return sent
+
+    def _release(self, asked: dict[str, Any]) -> None:
+        """Forget a program that has ended."""
+        child = self._children.get(asked["pid"])
+        if child is not None and child.ended.is_set() and child.master < 0:
+            del self._children[asked["pid"]]
+
+    def _pulse(self, asked: dict[str, Any]) -> None:
+        """Answer."""
 
     # consoles: programs on a terminal
 
@@ -335,6 +368,13 @@ class Far:
 
     async def _clear(self, asked: dict[str, Any]) -> None:
         await self._loop.run_in_executor(None, shutil.rmtree, asked["directory"], True)
+
+    def _type(self, asked: dict[str, Any]) -> int:
+        """Type; return how many bytes the terminal took."""
+        try:
+            return os.write(self._children[asked["pid"]].master, asked["text"].encode("latin-1"))
+        except BlockingIOError:
+            return 0
 
     def _note(self, asked: dict[str, Any]) -> None:
         """Remember what runs, and give the terminal its first settings again."""
@@ -373,7 +413,9 @@ class Far:
     async def _interrupt(self, asked: dict[str, Any]) -> list[str]:
         """End what a command of a shell has started, and return the signals that were needed."""
         child = self._children[asked["pid"]]
-        return await self._loop.run_in_executor(None, _ended, child, asked["mark"], child.begun, child.earlier, False)
+        return await self._loop.run_in_executor(
+            self._ending, _ended, child, asked["mark"], child.begun, child.earlier, False
+        )
 
     def _lend(self, asked: dict[str, Any]) -> None:
         """Keep a text in memory, as a file at a path."""
@@ -538,6 +580,8 @@ def _written(path: str, data: bytes) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, NOT_REGULAR)
     temporary = f"{os.path.dirname(path)}/.agentrt-{secrets.token_hex(8)}"
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb") as file:
         try:
@@ -600,6 +644,7 @@ async def _main() -> None:
 
 def main() -> None:
     """Serve whoever has started this program, by its standard streams."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, lambda *_: None)  # not ignored: what is started would ignore it, too
     asyncio.run(_main())
     os._exit(0)  # a thread may still carry something out

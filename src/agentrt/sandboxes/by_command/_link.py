@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import stat
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache, partial
@@ -20,6 +21,7 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 import anyio.to_thread
+import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from ...errors import ToolError
@@ -42,6 +44,15 @@ END_SECONDS = 5.0
 
 SAID = 4096
 """Bytes that are kept of what the command says on its standard error."""
+
+PULSE_SECONDS = 20.0
+"""Seconds without a frame after which the far end is asked for one: a connection may be dead unseen."""
+
+MOST_PIPES = 4096
+"""Maximum number of pipes at which the far end may still open one."""
+
+MOST_CONTENT = 512 << 20
+"""Maximum bytes of a file's content."""
 
 _BEFORE = 65_536
 """Bytes that a login may print."""
@@ -75,8 +86,8 @@ def _sources() -> bytes:
 class Outlet(ByteSendStream):
     """A pipe to write to. Once `send` has begun to write, all its bytes are written, even if it is cancelled."""
 
-    def __init__(self, number: int, post: Callable[[bytes], None]) -> None:
-        self._number, self._post = number, post
+    def __init__(self, number: int, post: Callable[[bytes], None], forget: Callable[[int], object]) -> None:
+        self._number, self._post, self._forget = number, post, forget
         self._credit, self._closed, self.broken = WINDOW, False, False
         self._changed = anyio.Event()
 
@@ -112,13 +123,14 @@ class Outlet(ByteSendStream):
             self._closed = True
             self._changed.set()
             self._post(frame(self._number, DATA))
+            self._forget(self._number)
 
 
 class Inlet(ByteReceiveStream):
     """A pipe to read from."""
 
-    def __init__(self, number: int, post: Callable[[bytes], None]) -> None:
-        self._number, self._post = number, post
+    def __init__(self, number: int, post: Callable[[bytes], None], forget: Callable[[int], object]) -> None:
+        self._number, self._post, self._forget = number, post, forget
         self._arrived, self._untold = bytearray(), 0
         self._ended = self._closed = False
         self._changed = anyio.Event()
@@ -162,6 +174,7 @@ class Inlet(ByteReceiveStream):
             self._changed.set()
             if not self._ended:
                 self._post(frame(self._number, CLOSED))
+            self._forget(self._number)
 
 
 async def linked(command: Sequence[str], name: str, start_soon: StartSoon) -> Link:
@@ -182,10 +195,20 @@ async def linked(command: Sequence[str], name: str, start_soon: StartSoon) -> Li
     try:
         await link.begin()
     except BaseException:
+        process.kill_group()  # nothing runs there yet
         with anyio.CancelScope(shield=True):
             await link.close()
         raise
     return link
+
+
+class _Told(msgspec.Struct):
+    """What the far end tells of itself."""
+
+    facts: tuple[str, str, str, str]
+    python: str
+    package: str
+    scratch: str
 
 
 class Link:
@@ -199,12 +222,12 @@ class Link:
         """The requests for processes that nobody waits for any more."""
         self._pipes: dict[int, Inlet | Outlet] = {}
         self._ends: dict[int, Callable[[int], None]] = {}
-        self._early: dict[int, int] = {}
-        """The exit codes of processes that ended before their number was known here."""
+        self._heard = 0.0
+        """When the last frame came."""
         self._accepts: dict[str, Callable[[Inlet, Outlet], None]] = {}
         self._outbox, self._due = bytearray(), anyio.Event()
         self._said, self._all_said = bytearray(), anyio.Event()
-        self.alive = True
+        self.alive, self._dead = True, anyio.Event()
         self.facts: PlaceFacts
         self.python = self.package = self.scratch = ""
         """The Python there, the directory of this package if that has it, and a directory for temporary files."""
@@ -225,9 +248,14 @@ class Link:
             raise ToolError(f"{self._name} cannot be reached{self._errors()}") from None
         self._start_soon(partial(self._listen, rest))
         self._start_soon(self._send_all)
+        self._start_soon(self._keep_alive)
         told = await self.ask("facts")
-        self.facts = PlaceFacts(*told["facts"])
-        self.python, self.package, self.scratch = told["python"], told["package"], told["scratch"]
+        try:
+            found = msgspec.convert(told, _Told)
+        except msgspec.ValidationError as error:
+            raise ToolError(f"{self._name}: {ODD}") from error
+        self.facts = PlaceFacts(*found.facts)
+        self.python, self.package, self.scratch = found.python, found.package, found.scratch
 
     async def _first(self) -> bytes:
         """Wait for the far end; return what has come behind its first words."""
@@ -274,7 +302,18 @@ class Link:
                 else:
                     await self._due.wait()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            return
+        finally:
             self._lose()
+
+    async def _keep_alive(self) -> None:
+        """Find out that the far end does not answer any more."""
+        while self.alive:
+            with anyio.move_on_after(PULSE_SECONDS):
+                await self._dead.wait()
+            if self.alive and anyio.current_time() - self._heard >= PULSE_SECONDS:
+                with suppress(ToolError, OSError):
+                    await self.ask("pulse")
 
     async def _listen(self, rest: bytes) -> None:
         assert self._process.stdout is not None
@@ -291,15 +330,17 @@ class Link:
                     del held[: HEAD.size + length]
                 held += await self._process.stdout.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError, OSError):
-            self._lose()
+            return
         except (ValueError, KeyError, TypeError, RecursionError):  # the far end may be in the agent's hands
             self._said += b"\nit does not speak as it should"
+        finally:
             self._lose()
 
     def _take(self, number: int, kind: int, data: bytes) -> None:
+        self._heard = anyio.current_time()
         if kind != MESSAGE:
             if (pipe := self._pipes.get(number)) is not None and pipe.take(kind, data):
-                del self._pipes[number]
+                self._pipes.pop(number, None)
             return
         message = json.loads(data)
         if not isinstance(message, dict):
@@ -313,11 +354,10 @@ class Link:
         elif isinstance(ended := message.get("ended"), int) and isinstance(code := message.get("code"), int):
             if (note := self._ends.pop(ended, None)) is not None:
                 note(code)
-            elif len(self._early) < 64:
-                self._early[ended] = code
         elif (accept := self._accepts.get(message.get("accepted", ""))) is not None:
             into, out = message["channels"]
-            if not all(isinstance(one, int) and one > 0 and one % 2 == 0 for one in (into, out)):
+            known = len(self._pipes) > MOST_PIPES or into in self._pipes or out in self._pipes
+            if known or not all(isinstance(one, int) and one > 0 and one % 2 == 0 for one in (into, out)):
                 raise ValueError(ODD)
             accept(self.inlet(out), self.outlet(into))
 
@@ -326,6 +366,7 @@ class Link:
         if not self.alive:
             return
         self.alive = False
+        self._dead.set()
         self._due.set()
         self._hang_up()
         gone = {"refused": f"{self._name} has ended{self._errors()}"}
@@ -342,11 +383,16 @@ class Link:
 
     async def ask(self, op: str, **given: Any) -> Any:
         """Return the answer to a request. Raises `ToolError` and `OSError`."""
+        return await self._ask(op, lambda value: None, given)
+
+    async def _ask(self, op: str, come: Callable[[Any], None], given: Mapping[str, Any]) -> Any:
+        """Do the same; `come` gets the value of an answer at once, before another frame is looked at."""
         answers = list[dict[str, Any]]()
         arrived = anyio.Event()
 
         def take(answer: dict[str, Any]) -> None:
             answers.append(answer)
+            come(answer.get("value"))
             arrived.set()
 
         if not self.alive:
@@ -355,8 +401,12 @@ class Link:
         self._waiting[number] = take
         self.post(frame(0, MESSAGE, json.dumps({"id": number, "op": op, **given}).encode()))
         try:
-            with anyio.move_on_after(ANSWER_SECONDS):
+            with anyio.move_on_after(ANSWER_SECONDS) as limit:
                 await arrived.wait()
+            while limit.cancelled_caught and self._heard + ANSWER_SECONDS > anyio.current_time():
+                # it is at work on something large
+                with anyio.move_on_at(self._heard + ANSWER_SECONDS) as limit:
+                    await arrived.wait()
         except BaseException:
             if op == "run":  # it may have been started
                 if answers and isinstance(answers[0].get("value"), int):
@@ -375,14 +425,17 @@ class Link:
         """Ask for something whose answer does not matter, without waiting."""
         self.post(frame(0, MESSAGE, json.dumps({"id": next(self._numbers), "op": op, **given}).encode()))
 
+    def _forget(self, number: int) -> None:
+        self._pipes.pop(number, None)
+
     def inlet(self, number: int) -> Inlet:
         """Return the pipe of a channel that the far end writes to."""
-        pipe = self._pipes[number] = Inlet(number, self.post)
+        pipe = self._pipes[number] = Inlet(number, self.post, self._forget)
         return pipe
 
     def outlet(self, number: int) -> Outlet:
         """Return the pipe of a channel that the far end reads."""
-        pipe = self._pipes[number] = Outlet(number, self.post)
+        pipe = self._pipes[number] = Outlet(number, self.post, self._forget)
         return pipe
 
     async def file(self, data: bytes | None, **given: Any) -> tuple[Any, bytes]:
@@ -393,28 +446,34 @@ class Link:
         pipe = self.outlet(number) if given["act"] == "write" else self.inlet(number)
 
         async def passed() -> None:
-            if isinstance(pipe, Inlet):
-                async for piece in pipe:
-                    content.extend(piece)
-            else:
-                for at in range(0, len(data or b""), PIECE):
-                    await pipe.send((data or b"")[at : at + PIECE])
-                pipe.close()
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the answer says why
+                if isinstance(pipe, Inlet):
+                    async for piece in pipe:
+                        content.extend(piece)
+                        if len(content) > MOST_CONTENT:
+                            break
+                else:
+                    for at in range(0, len(data or b""), PIECE):
+                        await pipe.send((data or b"")[at : at + PIECE])
+            pipe.close()
 
+        failure: Exception | None = None
+        value: Any = None
         try:
             async with anyio.create_task_group() as tasks:
-                asking = self.ask("file", channels=[number], size=len(data or b""), **given)
                 tasks.start_soon(passed)
-                value = await asking
-                if isinstance(pipe, Outlet):
+                try:
+                    value = await self.ask("file", channels=[number], size=len(data or b""), **given)
+                except (ToolError, OSError) as error:
+                    failure = error
+                if failure is not None or isinstance(pipe, Outlet):
                     tasks.cancel_scope.cancel()
-        except* (anyio.BrokenResourceError, anyio.ClosedResourceError) as lost:
-            raise ToolError(f"{self._name} has ended{self._errors()}") from lost
-        except* (ToolError, OSError) as refused:
-            raise refused.exceptions[0] from None
         finally:
             pipe.close()
-            self._pipes.pop(number, None)
+        if failure is not None:
+            raise failure
+        if len(content) > MOST_CONTENT:
+            raise ToolError(f"it has more than {MOST_CONTENT:,} bytes")
         return value, bytes(content)
 
     async def run(
@@ -434,40 +493,41 @@ class Link:
         numbers = [0 if stream in (None, DEVNULL) else next(self._channels) for stream in streams]
         pipes = [None if not one else self.inlet(one) if at else self.outlet(one) for at, one in enumerate(numbers)]
         given = {"command": list(command), "cwd": cwd, "env": dict(env), "size": size, "mark": new_mark()}
+        mine = [pipe if stream == PIPE else None for pipe, stream in zip(pipes, streams, strict=True)]
+        process, leading = Running(self, 0, mine), _Leading(self._start_soon)
+
+        def begun(pid: Any) -> None:
+            if isinstance(pid, int):
+                process.pid = pid
+                self._ends[pid] = lambda code: leading.ended(partial(process.note_end, code))
+
         try:
-            pid = await self.ask("run", channels=numbers, **given)
-            if not isinstance(pid, int):
+            for pipe, stream in zip(pipes, streams, strict=True):
+                if pipe is not None and stream != PIPE:
+                    leading.add(pipe, stream)
+            await self._ask("run", begun, {"channels": numbers, **given})
+            if not process.pid:
                 raise ToolError(ODD)
         except BaseException:
-            for one in numbers:
-                self._pipes.pop(one, None)
+            leading.drop()
+            for pipe in pipes:
+                if pipe is not None:
+                    pipe.close()
             raise
-        mine = [pipe if stream == PIPE else None for pipe, stream in zip(pipes, streams, strict=True)]
-        process = Running(self, pid, mine)
-        for pipe, stream in zip(pipes, streams, strict=True):
-            if pipe is not None and stream != PIPE:
-                self._start_soon(partial(_led_by_descriptor, pipe, _copied(stream)))
-        if pid in self._early:
-            process.note_end(self._early.pop(pid))
-        else:
-            self._ends[pid] = process.note_end
+        leading.start()
         return process
 
     async def connect(self, **given: Any) -> socket.socket:
         """Return a connection to a port or a socket there. Raises `OSError` and `ToolError`."""
         into, out = next(self._channels), next(self._channels)
         pipes = self.inlet(out), self.outlet(into)
-        try:
-            await self.ask("connect", channels=[into, out], **given)
-        except BaseException:
-            for pipe in pipes:
-                pipe.close()
-            raise
         near, far = socket.socketpair()
         try:
+            await self.ask("connect", channels=[into, out], **given)
             self._start_soon(partial(_led, *pipes, await anyio.abc.SocketStream.from_socket(far)))
         except BaseException:
-            near.close()
+            for one in (*pipes, near, far):
+                one.close()
             raise
         return near
 
@@ -490,7 +550,11 @@ class Link:
 
         self._accepts[name] = accept
         try:
-            yield await self.ask("listen_at", name=name)
+            try:
+                there = await self.ask("listen_at", name=name)
+            except OSError as error:
+                raise ToolError(f"no socket can be made there: {error.strerror or error}") from error
+            yield there
         finally:
             self._accepts.pop(name, None)
             self.soon("unlisten", name=name)
@@ -535,21 +599,75 @@ async def _led(inlet: Inlet, outlet: Outlet, near: anyio.abc.ByteStream) -> None
         inlet.close()
 
 
-def _copied(stream: Stream) -> FileIO:
-    """Return a file of our own for the descriptor or file of a stream."""
-    assert stream is not None
-    return FileIO(os.dup(stream if isinstance(stream, int) else stream.fileno()), "r+")
+class _Leading:
+    """The pipes of a program that are led to descriptors of this machine, or from them."""
 
+    def __init__(self, start_soon: StartSoon) -> None:
+        self._start_soon = start_soon
+        self._files: list[tuple[Inlet | Outlet, FileIO]] = []
+        self._scopes: list[anyio.CancelScope] = []
+        self._inlets, self._done = 0, anyio.Event()
 
-async def _led_by_descriptor(pipe: Inlet | Outlet, file: FileIO) -> None:
-    """Lead a pipe of the link to a descriptor of this machine, or from it."""
-    with file, suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        if isinstance(pipe, Inlet):
-            async for data in pipe:
-                rest = memoryview(data)
-                while rest:
-                    rest = rest[await anyio.to_thread.run_sync(file.write, rest) or 0 :]
+    def add(self, pipe: Inlet | Outlet, stream: Stream) -> None:
+        """Add a pipe and the descriptor, or file, of a stream; that is copied. Raises `OSError`."""
+        assert stream is not None
+        copy = os.dup(stream if isinstance(stream, int) else stream.fileno())
+        try:
+            self._files.append((pipe, FileIO(copy, "wb" if isinstance(pipe, Inlet) else "rb")))
+        except BaseException:
+            with suppress(OSError):
+                os.close(copy)
+            raise
+        self._inlets += isinstance(pipe, Inlet)
+
+    def drop(self) -> None:
+        """Close the copies: the program was not started."""
+        for _, file in self._files:
+            file.close()
+
+    def start(self) -> None:
+        """Begin to lead."""
+        for pipe, file in self._files:
+            self._start_soon(partial(self._lead, pipe, file))
+
+    def ended(self, note: Callable[[], None]) -> None:
+        """Note the end of the program once what it has printed is written, which may take `END_SECONDS`."""
+        for scope in self._scopes:
+            scope.cancel()
+
+        async def noted() -> None:
+            try:
+                with anyio.move_on_after(END_SECONDS):
+                    await self._done.wait()
+            finally:
+                note()
+
+        if self._inlets:
+            self._start_soon(noted)
         else:
-            while data := await anyio.to_thread.run_sync(file.read, PIECE, abandon_on_cancel=True) or b"":
-                await pipe.send(data)
-    pipe.close()
+            note()
+
+    async def _lead(self, pipe: Inlet | Outlet, file: FileIO) -> None:
+        with file, suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            if isinstance(pipe, Inlet):
+                async for data in pipe:
+                    rest = memoryview(data)
+                    while rest:
+                        rest = rest[await anyio.to_thread.run_sync(file.write, rest) or 0 :]
+            else:
+                with anyio.CancelScope() as scope:
+                    self._scopes.append(scope)
+                    while data := await _piece(file):
+                        await pipe.send(data)
+        pipe.close()
+        if isinstance(pipe, Inlet):
+            self._inlets -= 1
+            if not self._inlets:
+                self._done.set()
+
+
+async def _piece(file: FileIO) -> bytes:
+    """Return the next bytes of a file or a pipe; none at the end."""
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        await anyio.wait_readable(file)
+    return await anyio.to_thread.run_sync(file.read, PIECE) or b""

@@ -152,6 +152,7 @@ class CommandPlace(ABC):
     async def close(self) -> None:
         """End the link, and all that runs there."""
         self._closed = True
-        link, self._link = self._link, None
-        if link is not None:
-            await link.close()
+        async with self._begins:  # one that begins is closed, too
+            if self._link is not None:
+                await self._link.close()
+                self._link = None
