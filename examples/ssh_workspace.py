@@ -38,10 +38,8 @@ class SshWorkspace(WorkspaceSpec, msgspec.Struct, frozen=True, tag="ssh"):
         return f"the machine {self.host}"
 
 
-class SshPlace(CommandPlace):
+class SshPlace(CommandPlace[SshWorkspace]):
     """The place of such a workspace."""
-
-    workspace: SshWorkspace
 
     @property
     def name(self) -> str:

@@ -52,8 +52,8 @@ async def test_it_runs_there_and_ends_with_its_session(tmp_path: Path) -> None:
     async with site() as address, used(NearWorkspace(str(tmp_path))) as browser:
         await browser.do("navigate", url=f"{address}/login")
         assert "button 'Go'" in browser.text
-        await browser.do("type", index=browser.number("textbox 'Name'"), text="Ada")
-        assert "Ada" in browser.text
+        await browser.do("type", index=browser.number("textbox 'Password'"), text="Ada")
+        assert "textbox 'Password'" in browser.text
         assert below()
         await browser.do("navigate", url=f"{address}/download")
         assert "a download was not kept: in this place, download with a command" in browser.text

@@ -53,10 +53,8 @@ class NearWorkspace(WorkspaceSpec, msgspec.Struct, frozen=True, tag="by-a-comman
     words: tuple[str, ...] = ("sh", "-c", 'exec "$@"', "sh")
 
 
-class NearPlace(CommandPlace):
+class NearPlace(CommandPlace[NearWorkspace]):
     """Its place."""
-
-    workspace: NearWorkspace
 
     @property
     def interpreter(self) -> str:

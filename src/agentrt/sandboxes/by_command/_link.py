@@ -74,7 +74,7 @@ sys.modules["far.by_command._far"].main()
 @cache
 def _sources() -> bytes:
     """Return what `BOOT` reads: the modules of the far end, each with its source."""
-    sandboxes = __package__.rpartition(".")[0]
+    sandboxes = __name__.rsplit(".", 2)[0]
     modules = [("far", ""), ("far.by_command", "")]
     for name in _SENT:
         source = Path(import_module(f"{sandboxes}.{name}").__file__ or "").read_text()

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -24,8 +24,10 @@ from ..relays import relayed, relayed_sockets
 from ._console import LinkedConsole
 from ._link import BOOT, Link, linked
 
+W = TypeVar("W", bound=WorkspaceSpec)
 
-class CommandPlace(ABC):
+
+class CommandPlace(ABC, Generic[W]):
     """A place that a command reaches: a kind says which.
 
     The command runs for as long as the place is open, and what runs there ends with it; one that has ended is begun
@@ -33,8 +35,8 @@ class CommandPlace(ABC):
     and code need a Python there that has this package; without it they say so.
     """
 
-    def __init__(self, workspace: Any, setting: Setting) -> None:
-        self.workspace: WorkspaceSpec = workspace
+    def __init__(self, workspace: W, setting: Setting) -> None:
+        self.workspace = workspace
         self._setting = setting
         self._marks = {CONVERSATION: setting.conversation} if setting.conversation else {}
         self._link: Link | None = None

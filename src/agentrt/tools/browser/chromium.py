@@ -121,16 +121,19 @@ async def chromium_there(place: Place) -> AsyncIterator[Chromium]:
     )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(_ended, process)
-        with anyio.move_on_after(LAUNCH_SECONDS) as limit:
-            port, path = await _listening(process)
-        if limit.cancelled_caught:
-            raise ToolError(f"the browser did not start within {LAUNCH_SECONDS:.0f} s")
+        try:
+            with anyio.fail_after(LAUNCH_SECONDS):
+                port, path = await _listening(process)
+        except TimeoutError:
+            raise ToolError(f"the browser did not start within {LAUNCH_SECONDS:.0f} s") from None
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
         tasks.start_soon(_unheard, process)
         near = await stack.enter_async_context(place.forward(port))
+        driver: Playwright | None = None
         with anyio.CancelScope(shield=True):
             driver = await library.async_playwright().start()  # nobody would end it if this were cancelled
+        assert driver is not None
         stack.push_async_callback(_stopped, driver)
         try:
             browser = await driver.chromium.connect_over_cdp(
