@@ -65,3 +65,13 @@ async def test_a_place_without_one_says_so(workspace: DockerWorkspace) -> None:
     async with used(workspace) as browser:
         with pytest.raises(ToolError, match="there is no Chromium: install chromium there, or use the terminal"):
             await browser.do("navigate", url="http://127.0.0.1:9/")
+
+
+async def test_a_failure_beside_it_ends_it(tmp_path: Path) -> None:
+    """What waits for it is cancelled, and not held up."""
+    with pytest.raises(ExceptionGroup) as raised:
+        async with site() as address, used(NearWorkspace(str(tmp_path))) as browser:
+            await browser.do("navigate", url=f"{address}/login")
+            raise ValueError("beside it")
+    assert raised.group_contains(ValueError)
+    await eventually(lambda: not below(), "no browser is left", 10)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -119,29 +119,41 @@ async def chromium_there(place: Place) -> AsyncIterator[Chromium]:
     process = await place.run(
         ["sh", "-c", _START, "sh", *COMMANDS], cwd="/", stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
     )
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(_ended, process)
+    try:
         try:
             with anyio.fail_after(LAUNCH_SECONDS):
                 port, path = await _listening(process)
         except TimeoutError:
             raise ToolError(f"the browser did not start within {LAUNCH_SECONDS:.0f} s") from None
-        tasks = await stack.enter_async_context(anyio.create_task_group())
-        stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(_unheard, process)
-        near = await stack.enter_async_context(place.forward(port))
-        driver: Playwright | None = None
+        async with anyio.create_task_group() as tasks, place.forward(port) as near:
+            tasks.start_soon(_unheard, process)
+            try:
+                async with _driven(library, f"ws://127.0.0.1:{near}{path}") as browser:
+                    yield Chromium(browser, None, (), "")
+            finally:
+                tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await process.end()
+            process.close_pipes()
+
+
+@asynccontextmanager
+async def _driven(library: Any, address: str) -> AsyncIterator[Browser]:
+    """Drive the browser at an address. Raises `ToolError` if it does not answer."""
+    driver: Playwright | None = None
+    try:
         with anyio.CancelScope(shield=True):
             driver = await library.async_playwright().start()  # nobody would end it if this were cancelled
         assert driver is not None
-        stack.push_async_callback(_stopped, driver)
         try:
-            browser = await driver.chromium.connect_over_cdp(
-                f"ws://127.0.0.1:{near}{path}", timeout=LAUNCH_SECONDS * 1000
-            )
+            browser = await driver.chromium.connect_over_cdp(address, timeout=LAUNCH_SECONDS * 1000)
         except library.Error as error:
             raise ToolError(f"the browser does not answer: {str(error).strip().splitlines()[0]}") from error
-        yield Chromium(browser, None, (), "")
+        yield browser
+    finally:
+        if driver is not None:
+            await _stopped(driver)
 
 
 _START = f"""\
@@ -176,12 +188,6 @@ async def _unheard(process: Process) -> None:
     with suppress(anyio.ClosedResourceError):
         async for _ in process.stderr:
             pass
-
-
-async def _ended(process: Process) -> None:
-    with anyio.CancelScope(shield=True):
-        await process.end()
-        process.close_pipes()
 
 
 async def _stopped(driver: Playwright) -> None:
