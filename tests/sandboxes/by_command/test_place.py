@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -222,6 +224,15 @@ async def test_what_was_typed_ahead_is_not_run_after_an_interrupt(tmp_path: Path
     assert not (tmp_path / "ran").exists()
 
 
+def unread(pid: int) -> int:
+    """The number of bytes that wait in the pipe which a process reads."""
+    pipe = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+    finally:
+        os.close(pipe)
+
+
 async def test_a_link_that_is_lost_in_a_file_is_one_error(tmp_path: Path) -> None:
     async with opened(NearWorkspace(str(tmp_path))) as place:
         process = await place.run(["sleep", "1000"], stdin=DEVNULL)
@@ -236,8 +247,8 @@ async def test_a_link_that_is_lost_in_a_file_is_one_error(tmp_path: Path) -> Non
                     await within(place, place.files.write, at(place, "large"), bytes(3_000_000))
 
             tasks.start_soon(write)
-            for _ in range(100):
-                await anyio.lowlevel.checkpoint()
+            while unread(far.pid) < 4096:
+                await anyio.sleep(0.01)
             far.kill()
 
 
