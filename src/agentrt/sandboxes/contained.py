@@ -10,7 +10,7 @@ import socket
 import stat
 import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from .environment import QUIET
 from .kit import PACKAGE, PYTHON
 from .lending import Loan, PipeLoan
 from .processes import CONVERSATION
-from .relays import relayed, relayed_sockets
+from .relays import relayed_port, relayed_sockets
 
 if TYPE_CHECKING:
     from aiodocker.execs import Exec
@@ -92,21 +92,15 @@ class InContainer:
         """Return a terminal for another bash."""
         return ContainedConsole(self._container)
 
-    @asynccontextmanager
-    async def forward(self, port: int) -> AsyncIterator[int]:
+    def forward(self, port: int) -> AbstractAsyncContextManager[int]:
         """Provide a port of this machine that leads to one in the container, which needs no network."""
-        listening = socket.create_server(("127.0.0.1", 0))
-        async with relayed(listening, partial(self._connected, {"port": port})):
-            yield int(listening.getsockname()[1])
+        return relayed_port(partial(self._connected, port=port))
 
-    @asynccontextmanager
-    async def forward_sockets(self, directory: str, names: Sequence[str]) -> AsyncIterator[str]:
+    def forward_sockets(self, directory: str, names: Sequence[str]) -> AbstractAsyncContextManager[str]:
         """Provide a private directory whose sockets lead to those in a directory of the container."""
-        connects = {name: partial(self._connected, {"path": f"{directory}/{name}"}) for name in names}
-        async with relayed_sockets(connects) as near:
-            yield near
+        return relayed_sockets({name: partial(self._connected, path=f"{directory}/{name}") for name in names})
 
-    async def _connected(self, address: dict[str, Any]) -> socket.socket:
+    async def _connected(self, **address: Any) -> socket.socket:
         """Return a connection to a port or a socket in the container. Raises `OSError` and `ToolError`."""
         _, passed = await (await self._container.executor()).ask("connect", (), **address)
         return _socket(passed)

@@ -60,7 +60,7 @@ class MemoryLoan:
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._file = os.memfd_create("agentrt")
         self.path = f"/proc/{os.getpid()}/fd/{self._file}"
-        rest = b': >|"$2"\n' + script(variables)
+        rest = file_script(variables)
         try:
             while rest:
                 rest = rest[os.write(self._file, rest) :]
@@ -82,7 +82,7 @@ class PipeLoan:
     """
 
     def __init__(self, variables: Mapping[str, str], directory: Path) -> None:
-        text = script(variables) + b"\0"
+        text = _script(variables) + b"\0"
         if len(text) > MOST:
             raise ToolError(f"the secrets that this command names have {len(text)} bytes: no more than {MOST} can be")
         self.path = str(directory / "loan")
@@ -106,7 +106,12 @@ class PipeLoan:
                 os.unlink(self.path)
 
 
-def script(variables: Mapping[str, str]) -> bytes:
+def file_script(variables: Mapping[str, str]) -> bytes:
+    """Return the bash code of a loan that is a file: it empties the file first."""
+    return b': >|"$2"\n' + _script(variables)
+
+
+def _script(variables: Mapping[str, str]) -> bytes:
     """Return the bash code that takes a loan of variables."""
     each = "".join(_VARIABLE.format(name=name, value=shlex.quote(value)) for name, value in variables.items())
     return _TAKE.format(names=" ".join(variables), variables=each).encode("utf-8", "surrogateescape")

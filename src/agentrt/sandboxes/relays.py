@@ -41,6 +41,14 @@ async def relayed(listening: socket.socket, connect: Connect) -> AsyncIterator[N
 
 
 @asynccontextmanager
+async def relayed_port(connect: Connect) -> AsyncIterator[int]:
+    """Provide a port on the loopback of this machine whose connections are led on."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    async with relayed(listening, connect):
+        yield int(listening.getsockname()[1])
+
+
+@asynccontextmanager
 async def relayed_sockets(connects: Mapping[str, Connect]) -> AsyncIterator[str]:
     """Provide a private directory with a socket for each name, whose connections are led on."""
     async with runtime_directory.temporary("sockets-") as near, AsyncExitStack() as relays:

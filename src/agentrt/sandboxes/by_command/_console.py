@@ -17,7 +17,7 @@ from ...placing import PIPE, StartSoon
 from ..asked import Running
 from ..console import COLUMNS, PATIENCE, ROWS, Heard, is_plain_bash
 from ..environment import QUIET
-from ..lending import Loan, script
+from ..lending import Loan, file_script
 from ..local import ADOPTS
 from ._far import TERMINAL
 from ._link import Link
@@ -189,8 +189,7 @@ class LinkedLoan:
 
     def __init__(self, link: Link, path: str, variables: Mapping[str, str]) -> None:
         self._link, self.path = link, path
-        text = b': >|"$2"\n' + script(variables)
-        link.soon("lend", path=path, text=text.decode("utf-8", "surrogateescape"))
+        link.soon("lend", path=path, text=file_script(variables).decode("utf-8", "surrogateescape"))
 
     def close(self) -> None:
         """Drop the variables if they have not been read."""

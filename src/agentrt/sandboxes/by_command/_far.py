@@ -180,7 +180,10 @@ class Far:
         if asyncio.iscoroutinefunction(act):
             self._keep(self._answer(asked, act))
         else:
-            self._told(asked, lambda: act(asked))
+            try:
+                self._tell({"id": asked["id"], "value": act(asked)})
+            except Exception as error:
+                self._tell({"id": asked["id"], **_failure(error)})
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
@@ -189,29 +192,9 @@ class Far:
 
     async def _answer(self, asked: dict[str, Any], act: Callable[..., Coroutine[Any, Any, Any]]) -> None:
         try:
-            value, error = await act(asked), None
-        except Exception as raised:
-            value, error = None, raised
-
-        def given() -> Any:
-            if error is not None:
-                raise error
-            return value
-
-        self._told(asked, given)
-
-    def _told(self, asked: dict[str, Any], given: Callable[[], Any]) -> None:
-        answer: dict[str, Any] = {"id": asked["id"]}
-        try:
-            answer["value"] = given()
-        except (Refused, Unrated) as error:
-            answer["refused"] = str(error)
-        except OSError as error:
-            answer["errno"] = error.errno or 0
-            answer["detail"] = [error.strerror or str(error), None if error.filename is None else str(error.filename)]
+            self._tell({"id": asked["id"], "value": await act(asked)})
         except Exception as error:
-            answer["failed"] = repr(error)
-        self._tell(answer)
+            self._tell({"id": asked["id"], **_failure(error)})
 
     def _channel(self, number: int) -> Channel:
         return self._channels.setdefault(number, Channel(number, self._post))
@@ -494,6 +477,16 @@ class Far:
             "package": os.path.dirname(package.origin or "") if package is not None else "",
             "scratch": self.scratch,
         }
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    """Return the part of an answer that tells an error."""
+    if isinstance(error, (Refused, Unrated)):
+        return {"refused": str(error)}
+    if isinstance(error, OSError):
+        path = None if error.filename is None else str(error.filename)
+        return {"errno": error.errno or 0, "detail": [error.strerror or str(error), path]}
+    return {"failed": repr(error)}
 
 
 def _ended(child: Child, mark: str, since: float, earlier: frozenset[int], itself: bool) -> list[str]:

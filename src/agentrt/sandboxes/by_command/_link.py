@@ -28,6 +28,7 @@ from ...errors import ToolError
 from ...placing import DEVNULL, PIPE, PlaceFacts, StartSoon, Stream
 from ..asked import ODD, Running, value_of
 from ..environment import environment
+from ..inside import MOST_CONTENT
 from ..installed import installed
 from ..processes import new_mark
 from ..starting import Input, Started, opened
@@ -50,9 +51,6 @@ PULSE_SECONDS = 20.0
 
 MOST_PIPES = 4096
 """Maximum number of pipes at which the far end may still open one."""
-
-MOST_CONTENT = 512 << 20
-"""Maximum bytes of a file's content."""
 
 _BEFORE = 65_536
 """Bytes that a login may print."""

@@ -7,7 +7,7 @@ import os
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +20,7 @@ from ...scratch import runtime_directory
 from ...specs.workspace import WorkspaceSpec
 from ..asked import AskedFiles, Running
 from ..processes import CONVERSATION
-from ..relays import relayed, relayed_sockets
+from ..relays import relayed_port, relayed_sockets
 from ._console import LinkedConsole
 from ._link import BOOT, Link, linked
 
@@ -116,19 +116,13 @@ class CommandPlace(ABC, Generic[W]):
         """Return a terminal for another bash."""
         return LinkedConsole(self._linked, self._setting.start_soon, self._marks)
 
-    @asynccontextmanager
-    async def forward(self, port: int) -> AsyncIterator[int]:
+    def forward(self, port: int) -> AbstractAsyncContextManager[int]:
         """Provide a port of this machine that leads to one there."""
-        listening = socket.create_server(("127.0.0.1", 0))
-        async with relayed(listening, partial(self._connected, port=port)):
-            yield int(listening.getsockname()[1])
+        return relayed_port(partial(self._connected, port=port))
 
-    @asynccontextmanager
-    async def forward_sockets(self, directory: str, names: Sequence[str]) -> AsyncIterator[str]:
+    def forward_sockets(self, directory: str, names: Sequence[str]) -> AbstractAsyncContextManager[str]:
         """Provide a private directory whose sockets lead to those in a directory there."""
-        connects = {name: partial(self._connected, path=f"{directory}/{name}") for name in names}
-        async with relayed_sockets(connects) as near:
-            yield near
+        return relayed_sockets({name: partial(self._connected, path=f"{directory}/{name}") for name in names})
 
     async def _connected(self, **address: Any) -> socket.socket:
         return await (await self._linked()).connect(**address)
