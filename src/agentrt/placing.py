@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from subprocess import DEVNULL as DEVNULL
 from subprocess import PIPE as PIPE
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import anyio.to_thread
 
 from .errors import ConfigurationError
 from .specs.workspace import KINDS, WorkspaceSpec, tag_of
@@ -24,6 +26,20 @@ StartSoon = Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
 
 Stream = int | IO[Any] | None
 """A stream of a process: a descriptor or a file of this process, `PIPE`, `DEVNULL`, or this process's own (None)."""
+
+
+class Walked(NamedTuple):
+    """A file, a directory, a link or another thing below a directory, by its path from there.
+
+    `mode` is that of stat(2), `changed` the time at which its content or status last changed, in nanoseconds, and
+    `target` where a link leads.
+    """
+
+    path: str
+    mode: int
+    size: int
+    changed: int
+    target: str = ""
 
 
 class Files(Protocol):
@@ -68,11 +84,62 @@ class Files(Protocol):
 
 
 class PlaceFiles(Files, Protocol):
-    """All files of a place."""
+    """All files of a place, for a thread."""
 
     def rated(self, ends: Mapping[str, str]) -> Files:
         """Return the same files for an action that was rated when these paths led to these places."""
         ...
+
+    def walk(self, path: str, most: int, skipped: Collection[str] = ()) -> list[Walked]:
+        """Return what is below a directory, at most `most` of it, and each directory before what is in it.
+
+        No link is followed. Directories with one of the names `skipped` are left out with all that is in them.
+        """
+        ...
+
+
+class AsyncFiles:
+    """The files of a place, for tasks: each call is that of the same name in a thread. All raise `ToolError`."""
+
+    def __init__(self, blocking: PlaceFiles) -> None:
+        self.blocking = blocking
+        """The same files for code that is in a thread already: tools do all their work in one."""
+
+    async def status(self, path: str) -> os.stat_result | None:
+        """Return the status of a path, with links followed; None if nothing is there."""
+        return await anyio.to_thread.run_sync(self.blocking.status, path)
+
+    async def real(self, path: str) -> str:
+        """Return the path of an existing file or directory without links in it."""
+        return await anyio.to_thread.run_sync(self.blocking.real, path)
+
+    async def names(self, path: str) -> list[tuple[str, bool, bool]]:
+        """Return the entries of a directory: each name, whether it is a directory, and whether it is a link."""
+        return await anyio.to_thread.run_sync(self.blocking.names, path)
+
+    async def walk(self, path: str, most: int, skipped: Collection[str] = ()) -> list[Walked]:
+        """Return what is below a directory, at most `most` of it. No link is followed."""
+        return await anyio.to_thread.run_sync(self.blocking.walk, path, most, skipped)
+
+    async def modified(self, directory: str, paths: Sequence[str]) -> list[int]:
+        """Return when files below a directory were changed last, in nanoseconds; 0 for one that is gone."""
+        return await anyio.to_thread.run_sync(self.blocking.modified, directory, paths)
+
+    async def read(self, path: str) -> bytes:
+        """Return the bytes of a file."""
+        return await anyio.to_thread.run_sync(self.blocking.read, path)
+
+    async def write(self, path: str, data: bytes) -> None:
+        """Write a file, which may be new, completely or not at all."""
+        await anyio.to_thread.run_sync(self.blocking.write, path, data)
+
+    async def move(self, path: str, target: str) -> None:
+        """Move a file to another path, where nothing is."""
+        await anyio.to_thread.run_sync(self.blocking.move, path, target)
+
+    async def remove(self, path: str) -> None:
+        """Remove a file."""
+        await anyio.to_thread.run_sync(self.blocking.remove, path)
 
 
 @dataclass(frozen=True)
@@ -91,6 +158,47 @@ class PlaceFacts:
     machine: str
     home: str
     temporary: str
+
+
+@dataclass(frozen=True)
+class Rlimits:
+    """What the system lets a program use: seconds of processor time, bytes of its memory (address space), and bytes of
+    a file that it writes. It holds for each process that the program starts, too. See setrlimit(2).
+    """
+
+    cpu_seconds: int | None = None
+    memory: int | None = None
+    file_size: int | None = None
+
+    def around(self, command: Sequence[str]) -> list[str]:
+        """Return the command that runs a command with these limits. It ends with 127 if the program is not there."""
+        sizes = (("t", self.cpu_seconds, 1), ("v", self.memory, 1024), ("f", self.file_size, 512))
+        limits = "".join(f"ulimit -{letter} {most // unit} && " for letter, most, unit in sizes if most is not None)
+        return ["/bin/sh", "-c", f'{limits}exec "$@"', "sh", *command]
+
+
+class Mirror(Protocol):
+    """A copy, in a directory of this machine, of the files of a workspace that only its place has."""
+
+    @property
+    def directory(self) -> str:
+        """The directory, which `fetch` makes."""
+        ...
+
+    async def fetch(self) -> None:
+        """Make the copy what the workspace is now. Raises `ToolError`, for example if there is too much."""
+        ...
+
+    async def put(self) -> frozenset[str]:
+        """Make the workspace what the copy is; return the paths that stay because they changed after `fetch`.
+
+        Raises `ToolError`.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Remove the copy."""
+        ...
 
 
 class Process(Protocol):
@@ -154,7 +262,7 @@ class Place(Protocol):
         ...
 
     @property
-    def files(self) -> PlaceFiles:
+    def files(self) -> AsyncFiles:
         """Its files, by absolute path, as its processes see them."""
         ...
 
@@ -188,6 +296,7 @@ class Place(Protocol):
         stdin: Stream = PIPE,
         stdout: Stream = PIPE,
         stderr: Stream = PIPE,
+        limits: Rlimits | None = None,
     ) -> Process:
         """Start a program in a session of its own. Cancelling does not lose it: a program that runs has its handle.
 
@@ -211,6 +320,10 @@ class Place(Protocol):
 
         As with `forward`, connecting raises nothing if nobody listens there, and any task may leave it.
         """
+        ...
+
+    def checkpoints(self) -> Mirror | None:
+        """Return what mirrors the workspace, so that its files can be kept; None if this machine sees it as it is."""
         ...
 
     async def facts(self) -> PlaceFacts:

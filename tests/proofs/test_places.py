@@ -17,7 +17,7 @@ from agentrt import DockerWorkspace, ToolError
 from agentrt.placing import DEVNULL, Place, Setting
 from agentrt.sandboxes.kinds import place_of
 
-from ..sandboxes.places import FILES, PROGRAMS, SECONDS, Check, said, within
+from ..sandboxes.places import FILES, PROGRAMS, SECONDS, Check, said
 from ..tools.acting import ACTS, Act, call, text
 from ..tools.context import FakeContext
 
@@ -96,20 +96,20 @@ async def test_a_container_that_died_is_replaced_by_one(workspace: DockerWorkspa
             return [one.id for one in await docker.containers.list(all=True, filters=label)]
 
         async with opened(workspace) as place:
-            await within(place, place.files.write, f"{workspace.path}/a", b"1")
+            await place.files.write(f"{workspace.path}/a", b"1")
             (first,) = await there()
             await (await docker.containers.get(first)).delete(force=True)
             found = list[object]()
 
             async def read() -> None:
                 with contextlib.suppress(ToolError):
-                    found.append(await within(place, place.files.read, f"{workspace.path}/a"))
+                    found.append(await place.files.read(f"{workspace.path}/a"))
 
             with anyio.fail_after(SECONDS):
                 async with anyio.create_task_group() as tasks:
                     for _ in range(8):
                         tasks.start_soon(read)
-                assert await within(place, place.files.read, f"{workspace.path}/a") == b"1"
+                assert await place.files.read(f"{workspace.path}/a") == b"1"
             (second,) = await there()
             assert second != first
         assert await there() == []
@@ -139,6 +139,6 @@ async def test_a_program_in_the_container_is_not_taken_for_the_executor(workspac
         with anyio.fail_after(SECONDS):
             await attack.wait()  # it ends with the executor that it kills
             for number in range(5):
-                await within(place, place.files.write, f"{workspace.path}/{number}", b"1")
+                await place.files.write(f"{workspace.path}/{number}", b"1")
                 assert (await said(place, f"cat {number}")) == (0, b"1")
         attack.close_pipes()

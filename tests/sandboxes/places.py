@@ -7,14 +7,14 @@ import os
 import signal
 import stat
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import anyio
 import anyio.to_thread
 import pytest
 
 from agentrt.errors import ToolError
-from agentrt.placing import DEVNULL, Place, Process
+from agentrt.placing import DEVNULL, Place, Process, Rlimits
 
 SECONDS = 30.0
 
@@ -63,25 +63,26 @@ async def files_are_written_read_moved_and_removed(place: Place) -> None:
     files = place.files
     for name in NAMES:
         path, data = at(place, f"odd/{name}"), os.urandom(1000) + name.encode()
-        assert await within(place, files.status, path) is None
-        await within(place, files.write, path, data)
-        assert await within(place, files.read, path) == data
-        status = await within(place, files.status, path)
+        assert await files.status(path) is None
+        await files.write(path, data)
+        assert await files.read(path) == data
+        status = await files.status(path)
         assert isinstance(status, os.stat_result)
         assert stat.S_ISREG(status.st_mode)
         assert status.st_size == len(data)
-    found = await within(place, files.names, at(place, "odd"))
+    found = await files.names(at(place, "odd"))
     assert found == sorted((name, False, False) for name in NAMES)
     for name in NAMES:
-        await within(place, files.move, at(place, f"odd/{name}"), at(place, f"{name}.moved"))
-        assert await within(place, files.status, at(place, f"odd/{name}")) is None
-        await within(place, files.remove, at(place, f"{name}.moved"))
-        assert await within(place, files.status, at(place, f"{name}.moved")) is None
+        await files.move(at(place, f"odd/{name}"), at(place, f"{name}.moved"))
+        assert await files.status(at(place, f"odd/{name}")) is None
+        await files.remove(at(place, f"{name}.moved"))
+        assert await files.status(at(place, f"{name}.moved")) is None
 
 
 async def what_cannot_be_done_is_said(place: Place) -> None:
-    files, path = place.files, at(place, "file")
-    await within(place, files.write, path, b"1")
+    path = at(place, "file")
+    await place.files.write(path, b"1")
+    files = place.files.blocking
     for act in (
         lambda: files.read(at(place, "nothing")),
         lambda: files.read(place.workspace.path),
@@ -96,25 +97,25 @@ async def what_cannot_be_done_is_said(place: Place) -> None:
     ):
         with pytest.raises(ToolError):
             await within(place, act)
-    assert await within(place, files.read, path) == b"1"
+    assert await place.files.read(path) == b"1"
 
 
 async def large_files_arrive_whole(place: Place) -> None:
     data = os.urandom(3_000_000)
-    await within(place, place.files.write, at(place, "large"), data)
-    assert await within(place, place.files.read, at(place, "large")) == data
+    await place.files.write(at(place, "large"), data)
+    assert await place.files.read(at(place, "large")) == data
 
 
 async def a_file_is_the_same_for_files_and_processes(place: Place) -> None:
-    await within(place, place.files.write, at(place, "one"), b"words")
+    await place.files.write(at(place, "one"), b"words")
     assert await said(place, "cat one; printf more > two") == (0, b"words")
-    assert await within(place, place.files.read, at(place, "two")) == b"more"
+    assert await place.files.read(at(place, "two")) == b"more"
     assert await said(place, "ln -s one link; ln -s /nowhere dangling; mkdir directory; ln -s directory to") == (0, b"")
-    assert await within(place, place.files.read, at(place, "link")) == b"words"
-    assert await within(place, place.files.status, at(place, "dangling")) is None
-    real = await within(place, place.files.real, at(place, "link"))
+    assert await place.files.read(at(place, "link")) == b"words"
+    assert await place.files.status(at(place, "dangling")) is None
+    real = await place.files.real(at(place, "link"))
     assert PurePosixPath(str(real)).name == "one"
-    names = await within(place, place.files.names, place.workspace.path)
+    names = await place.files.names(place.workspace.path)
     assert isinstance(names, list)
     assert {("link", False, True), ("to", True, True), ("directory", True, False)} <= set(names)
 
@@ -212,7 +213,7 @@ async def many_calls_go_on_side_by_side(place: Place) -> None:
     found = dict[int, bytes]()
 
     async def one(number: int) -> None:
-        await within(place, place.files.write, at(place, f"many{number}"), str(number).encode())
+        await place.files.write(at(place, f"many{number}"), str(number).encode())
         found[number] = (await said(place, f"cat many{number}"))[1]
 
     async with anyio.create_task_group() as tasks:
@@ -259,7 +260,7 @@ async def it_can_be_paused(place: Place) -> None:
 
     def counted() -> int:
         with contextlib.suppress(ToolError):
-            return int(place.files.read(at(place, "count")) or b"0")
+            return int(place.files.blocking.read(at(place, "count")) or b"0")
         return 0
 
     async def grown(since: int) -> None:
@@ -284,13 +285,91 @@ async def it_tells_what_it_is(place: Place) -> None:
 async def a_workspace_that_is_gone_is_made_again(place: Place) -> None:
     await place.prepare()
     assert not await place.prepare()
-    assert await within(place, place.files.status, place.workspace.path) is not None
+    assert await place.files.status(place.workspace.path) is not None
+
+
+async def what_is_below_a_directory_is_walked(place: Place) -> None:
+    for name in ("a/b/c", "a/.git/config", ".git/config", *NAMES):
+        await place.files.write(at(place, f"walked/{name}"), b"12345")
+    found = await place.files.walk(at(place, "walked"), 100)
+    assert sorted(one.path for one in found) == sorted(
+        ["a", "a/b", "a/b/c", "a/.git", "a/.git/config", ".git", ".git/config", *NAMES]
+    )
+    assert [one.path for one in found].index("a") < [one.path for one in found].index("a/b/c")
+    assert {(stat.S_ISREG(one.mode), one.size) for one in found if one.path in NAMES} == {(True, 5)}
+    some = await place.files.walk(at(place, "walked"), 100, [".git", "b"])
+    assert sorted(one.path for one in some) == sorted(["a", *NAMES])
+    assert len(await place.files.walk(at(place, "walked"), 3)) == 3
+    await place.files.write(at(place, "walked/plain"), b"54321")
+    before, after = [
+        next(one.changed for one in those if one.path == "plain")
+        for those in (found, await place.files.walk(at(place, "walked"), 100))
+    ]
+    assert before != after
+    for path in ("walked/plain", "nothing"):
+        with pytest.raises(ToolError):
+            await place.files.walk(at(place, path), 1)
+
+
+async def limits_of_a_program_hold(place: Place) -> None:
+    limits = Rlimits(cpu_seconds=2, memory=512 << 20, file_size=4096)
+    script = "ulimit -t; ulimit -v; head -c 10000 /dev/zero > large; wc -c < large"
+    process = await place.run(
+        ["sh", "-c", script], cwd=place.workspace.path, env={"PATH": os.defpath}, stdin=DEVNULL, limits=limits
+    )
+    assert (await output(process)).split() == [b"2", b"524288", b"4096"]
+    process.close_pipes()
+    assert await said(place, "head -c 10000 /dev/zero > large; wc -c < large") == (0, b"10000\n")
+
+
+async def files_that_are_only_there_have_a_copy(place: Place) -> None:
+    mirror = place.checkpoints()
+    if mirror is None:
+        assert place.workspace.seen_here
+        return
+    odd = [name for name in NAMES if name != "plain"]
+    for name in ("plain", "deep/down/it", *odd):
+        await place.files.write(at(place, name), name.encode())
+    script = "chmod 755 plain; ln -s plain link; ln -s /etc out; mkdir .git; echo secret > .git/config; mkfifo pipe"
+    assert (await said(place, script))[0] == 0
+    try:
+        await mirror.fetch()
+        here = Path(mirror.directory)
+        assert {one.name for one in here.iterdir()} == {"plain", "deep", "link", "out", *odd}
+        assert (here / "plain").read_bytes() == b"plain"
+        assert stat.S_IMODE((here / "plain").stat().st_mode) == 0o755
+        assert os.readlink(here / "out") == "/etc"
+        await said(place, "rm link; mkdir link; echo new > link/new; rm -r deep; echo more >> plain; rm -- -dash")
+        await mirror.fetch()
+        assert (here / "link/new").read_bytes() == b"new\n"
+        assert (here / "plain").read_bytes() == b"plainmore\n"
+        assert not (here / "deep").exists()
+        assert not (here / "-dash").exists()
+        (here / "link/new").unlink()
+        (here / "link").rmdir()
+        (here / "link").symlink_to("plain")
+        (here / "plain").write_bytes(b"again")
+        (here / "made/by").mkdir(parents=True)
+        (here / "made/by/us").write_bytes(b"ours")
+        (here / "made/by/us").chmod(0o700)
+        (here / "with space").write_bytes(b"ours")
+        await said(place, "echo theirs > 'with space'")
+        assert await mirror.put() == {"with space"}
+        looks = "readlink link; cat plain; ls -l made/by/us | cut -c1-10; cat made/by/us 'with space'; cat .git/config"
+        assert (await said(place, looks))[1] == b"plain\nagain-rwx------\nourstheirs\nsecret\n"
+        await said(place, "rm -rf -- * .git")
+        await mirror.fetch()
+        assert list(here.iterdir()) == []
+    finally:
+        await mirror.close()
+    assert not here.exists()
 
 
 FILES: tuple[Check, ...] = (
     files_are_written_read_moved_and_removed,
     what_cannot_be_done_is_said,
     large_files_arrive_whole,
+    what_is_below_a_directory_is_walked,
     a_workspace_that_is_gone_is_made_again,
 )
 """What holds of the files of every place."""
@@ -308,5 +387,7 @@ PROGRAMS: tuple[Check, ...] = (
     a_port_there_is_reached_from_here,
     it_can_be_paused,
     it_tells_what_it_is,
+    limits_of_a_program_hold,
+    files_that_are_only_there_have_a_copy,
 )
 """What holds of the processes of every place that has a shell."""

@@ -19,14 +19,14 @@ import psutil
 import pytest
 
 from agentrt.errors import ToolError
-from agentrt.placing import DEVNULL, Setting
+from agentrt.placing import DEVNULL, AsyncFiles, Setting
 from agentrt.sandboxes.asked import AskedFiles
 from agentrt.sandboxes.executor import Executor
 from agentrt.sandboxes.here import THIS_MACHINE, Here
 from agentrt.sandboxes.inside import in_memory, receive, send
 from agentrt.specs import LocalWorkspace
 
-from .places import FILES, PROGRAMS, SECONDS, Check, said, within
+from .places import FILES, PROGRAMS, SECONDS, Check, said
 
 pytestmark = pytest.mark.real
 
@@ -37,7 +37,7 @@ class Apart(Here):
     def __init__(self, workspace: LocalWorkspace, executor: Executor) -> None:
         super().__init__(workspace, Setting(lambda function: None))
         self.executor = executor
-        self._apart = AskedFiles(self._there, asyncio.get_running_loop())
+        self._apart = AsyncFiles(AskedFiles(self._there, asyncio.get_running_loop()))
 
     async def _there(self) -> Executor:
         return self.executor
@@ -49,6 +49,7 @@ class Apart(Here):
 
     async def run(self, command: Any, **given: Any) -> Any:
         """Run it there."""
+        command = given["limits"].around(command) if "limits" in given else command
         streams = [given.get(name, -1) for name in ("stdin", "stdout", "stderr")]
         return await self.executor.run(
             command, given.get("cwd") or self.workspace.path, given.get("env") or {}, *streams
@@ -98,17 +99,17 @@ async def test_every_end_is_told(tmp_path: Path) -> None:
 
 async def test_a_file_access_can_be_cancelled_at_any_moment(tmp_path: Path) -> None:
     async with apart(tmp_path) as (place, pid):
-        await within(place, place.files.write, f"{place.workspace.path}/a", b"1")
+        await place.files.write(f"{place.workspace.path}/a", b"1")
         before = psutil.Process().num_fds()
         for microseconds in range(0, 3000, 60):
             with anyio.move_on_after(microseconds / 1e6):
-                await within(place, place.files.read, f"{place.workspace.path}/a")
+                await place.files.read(f"{place.workspace.path}/a")
         with anyio.fail_after(SECONDS):
-            assert await within(place, place.files.read, f"{place.workspace.path}/a") == b"1"
+            assert await place.files.read(f"{place.workspace.path}/a") == b"1"
         assert psutil.Process().num_fds() <= before + 2
         os.kill(pid, signal.SIGSTOP)
         with anyio.move_on_after(0.2) as scope:
-            await anyio.to_thread.run_sync(place.files.read, f"{place.workspace.path}/a")
+            await anyio.to_thread.run_sync(place.files.blocking.read, f"{place.workspace.path}/a")
         assert scope.cancelled_caught
 
 

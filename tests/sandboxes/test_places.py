@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
@@ -10,6 +11,7 @@ import pytest
 from agentrt.placing import Setting
 from agentrt.sandboxes.in_memory import Act, InMemory, MemoryWorkspace
 from agentrt.sandboxes.kinds import place_of
+from agentrt.sandboxes.shell import Shell
 from agentrt.specs import LocalWorkspace
 
 from .places import FILES, PROGRAMS, SECONDS, Check
@@ -53,7 +55,7 @@ async def test_a_program_in_memory_is_a_function() -> None:
         await process.stdin.aclose()
         assert await process.stdout.receive() == b"HELLO"
         assert await process.wait() == 3
-        assert place.files.read("/w/done") == b"Ada"
+        assert await place.files.read("/w/done") == b"Ada"
         with pytest.raises(FileNotFoundError):
             await place.run(["no-such-program"])
         endless = await place.run(["waits"])
@@ -62,3 +64,44 @@ async def test_a_program_in_memory_is_a_function() -> None:
         assert endless.returncode == -9
         process.close_pipes()
         endless.close_pipes()
+
+
+@pytest.mark.simulated
+async def test_a_terminal_in_memory_runs_the_programs_of_its_place() -> None:
+    async def greet(act: Act) -> int:
+        await act.stdout.send(f"{' '.join(act.command[1:])} {act.env.get('KEY', '')} in {act.cwd}".encode())
+        return 3
+
+    async def waits(act: Act) -> int:
+        await act.stdout.send(b"ready")
+        await act.stdout.send(await act.stdin.receive())
+        await anyio.sleep_forever()
+        return 0
+
+    async with anyio.create_task_group() as tasks:
+        place = InMemory(MemoryWorkspace("/w"), Setting(tasks.start_soon), {"greet": greet, "waits": waits})
+        shell = Shell(place.console(), "/w")
+        await shell.start()
+
+        async def ran(command: str, secrets: Mapping[str, str] | None = None) -> tuple[int, str]:
+            await shell.begin(command, lambda data: None, secrets)
+            while (end := await shell.wait(None)) is None:
+                pass
+            return end.exit_code, shell.take().decode()
+
+        assert await ran("greet 'a b' c", {"KEY": "hush"}) == (3, "a b c hush in /w")
+        assert (await ran("nothing"))[0] == 127
+        said = bytearray()
+        await shell.begin("waits", said.extend)
+        while not said.endswith(b"ready"):
+            await shell.wait(None)
+        assert await shell.processes(10) == 1
+        await shell.send(b"typed\n")
+        while not said.endswith(b"typed\n"):
+            await shell.wait(None)
+        assert await shell.interrupt() == ("SIGINT",)
+        assert (await shell.wait(0)) is not None
+        assert await ran("greet again") == (3, "again  in /w")
+        await shell.close()
+        assert not shell.alive
+        await place.close()

@@ -37,6 +37,23 @@ def test_a_crash_at_any_round_loses_nothing_and_does_nothing_twice(tmp_path: Pat
     assert len(worlds) == 1 or sum(world.crashes for world in worlds) > len(worlds) / 2
 
 
+TERMINALS = ("terminal", "count", "terminal")
+"""Steps with commands in a terminal, whose programs are in memory."""
+
+
+@pytest.mark.parametrize("count", [150, pytest.param(5_000, marks=pytest.mark.long)])
+def test_a_command_in_a_terminal_runs_once_whenever_the_process_crashes(tmp_path: Path, node: str, count: int) -> None:
+    async def life(world: World) -> None:
+        tree = Tree(world, tmp_path, LIMITS, below=ALONE, steps=TERMINALS)
+        assert ended(await tree.crash_and_finish(ROUNDS)) == FINISHED
+        logs = await tree.logs()
+        check_sums(logs, TOP, tree.sent)
+        check_work(logs, tree.counted)
+
+    worlds = each_seed(count, life, node)
+    assert len(worlds) == 1 or sum(world.crashes for world in worlds) > len(worlds) / 2
+
+
 @pytest.mark.parametrize("count", [400, pytest.param(8_000, marks=pytest.mark.long)])
 def test_a_cancellation_at_any_round_is_quick_and_quiet(
     tmp_path: Path, node: str, count: int, caplog: pytest.LogCaptureFixture

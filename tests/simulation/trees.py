@@ -16,7 +16,9 @@ from agentrt.context.budget import estimated_tokens
 from agentrt.context.replies import ModelReply
 from agentrt.errors import ConversationMissing
 from agentrt.events import ChildStarted
+from agentrt.placing import PlaceType, Setting
 from agentrt.protocols import ModelRequest
+from agentrt.sandboxes.in_memory import Act, InMemory, MemoryWorkspace
 from agentrt.specs import OnCrash
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, calls, finish
@@ -51,15 +53,17 @@ class Tree:
         *,
         below: Mapping[str, Sequence[str]] = DEEP,
         endless: bool = False,
+        steps: Sequence[str] = STEPS,
         **given: Any,
     ) -> None:
         self._world, self._directory, self._below, self._endless = world, directory, below, endless
+        self._steps = steps
         self.task = TASK if below else LEAVES[0]
         self.sent: list[int] = []
         """The tokens of each call of the model."""
         self.counted: Counter[str] = Counter()
         """How often each number's call took effect."""
-        tools = tuple(Tool(name) for name in ("delegate", "count", "recount"))
+        tools = tuple(Tool(name) for name in ("delegate", *dict.fromkeys(steps)))
         settings = {"checkpoints": False, "stuck": None, "system_prompt": "Count."} | given
         self._agent: Agent = Agent(llm=PRICED, tools=tools, limits=limits, **settings)
 
@@ -73,7 +77,8 @@ class Tree:
         try:
             await runtime.store.history(TOP).created()
         except ConversationMissing:
-            return Conversation(self._agent, self._directory, id=TOP, runtime=runtime)
+            workspace = MemoryWorkspace() if "terminal" in self._steps else self._directory
+            return Conversation(self._agent, workspace, id=TOP, runtime=runtime)
         return Conversation(id=TOP, runtime=runtime)
 
     async def run(self) -> State:
@@ -134,8 +139,9 @@ class Tree:
         match task:
             case inner if inner in self._below and (number == 0 or (self._endless and inner == TASK)):
                 return calls(*(("delegate", {"task": one}) for one in self._below[inner]))
-            case leaf if leaf in LEAVES and (self._endless or number < len(STEPS)):
-                return call(STEPS[number % len(STEPS)], number=f"{leaf}{number % len(STEPS)}")
+            case leaf if leaf in LEAVES and (self._endless or number < len(self._steps)):
+                step, each = self._steps[number % len(self._steps)], f"{leaf}{number % len(self._steps)}"
+                return call(step, command=f"count {each}") if step == "terminal" else call(step, number=each)
             case _:
                 return finish(f"{task} is done.")
 
@@ -150,6 +156,20 @@ FINISHED = ExecutionStatus.FINISHED.value
 
 _now: ContextVar[Tree] = ContextVar("tree")
 """The tree whose life this is."""
+
+
+async def _counts(act: Act) -> int:
+    said = await _now.get().count(act.command[1])
+    await act.stdout.send(said.encode())
+    return 0
+
+
+def _opened(workspace: MemoryWorkspace, setting: Setting) -> InMemory:
+    return InMemory(workspace, setting, {"count": _counts})
+
+
+IN_MEMORY = PlaceType(MemoryWorkspace, _opened)
+"""Where the terminals of the worlds are."""
 
 
 @tool(resources=lambda action, workspace: ("count",))

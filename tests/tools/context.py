@@ -105,7 +105,7 @@ class FakeContext:
     @property
     def files(self) -> Files:
         """Those that a conversation in this workspace reaches."""
-        return self.place.files
+        return self.place.files.blocking
 
     async def previous(self) -> msgspec.Raw | None:
         """What the tool's latest result added."""

@@ -315,7 +315,7 @@ class ConversationGroup:
 
     def _new_keeper(self) -> FileKeeper | None:
         created, beside = self.feed.state.created, self._parts.beside
-        if created is None or beside is None or not self._workspace.seen_here:
+        if created is None or beside is None:
             return None
         from ..workspaces.tree_limits import Most  # these were loaded with the agent's tools
         from ..workspaces.trees import Trees
@@ -324,8 +324,13 @@ class ConversationGroup:
         origins = () if created.parent is None else (beside(created.parent),)
         own, quota = self._parts.own().stores, self._parts.quota.bytes
         most = Most() if quota is None else Most(stored=min(quota, Most().stored))
-        place, path = beside(created.conversation_id), self._workspace.path
-        trees = Trees(place, path, origins, apart_from=own, most=most, bases=self._parts.bases)
+        store, mirror = beside(created.conversation_id), self.place.checkpoints()
+        if mirror is None:
+            trees = Trees(store, self._workspace.path, origins, apart_from=own, most=most, bases=self._parts.bases)
+        else:
+            from ..workspaces.mirrored import MirroredTrees
+
+            trees = MirroredTrees(store, mirror, origins, most=most)
         return FileKeeper(self.log, self._tasks, trees, self._parts.patience)
 
     def connect(self) -> None:

@@ -108,7 +108,7 @@ class ToolCall:
     def files(self) -> Files:
         """The files of the place; for an action whose files were rated, only at the places that its rating has seen."""
         if self._files is None:
-            files = self.place.files
+            files = self.place.files.blocking
             seen = self._log.state.spec.analyzers and self._tools.declares_effects(self._tool)
             self._files = files.rated(ends_in(self._marks)) if seen else files
         return self._files

@@ -25,6 +25,8 @@ async def forked_files(
     if files is False or created is None:
         yield None
         return
+    if not created.workspace.seen_here:
+        raise WorkspaceError("elsewhere", "a workspace that only its place has is not copied: fork without its files")
     if keeper is None:
         raise WorkspaceError("no-checkpoint", "this store keeps none")
     is_now = at == group.feed.state.seq

@@ -400,7 +400,10 @@ class LocalEnd:
             from ..workspaces.there import FilesThere
 
             async with self._guest.use() as used:
-                return FilesThere(used.place)
+                if used.keeper is not None:
+                    await used.keeper.begun()
+                kept = (await load("agentrt.host.kept")).kept_files(self._runtime.store, created)
+                return FilesThere(used.place, kept)
         if (group := self._guest.group) is not None and group.keeper is not None:
             await group.keeper.begun()
         files: Files = (await load("agentrt.host.kept")).files_of(self._runtime.store, created)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import wait
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 from anyio.from_thread import check_cancelled
 
 from ..errors import ToolError
+from ..placing import Walked
 
 END_SECONDS = 5.0
 """Seconds to wait for the end of a process that was killed."""
@@ -143,6 +144,11 @@ class AskedFiles:
     def names(self, path: str) -> list[tuple[str, bool, bool]]:
         """Return the entries of a directory, sorted by name."""
         found: list[tuple[str, bool, bool]] = self._ask("names", path, list[tuple[str, bool, bool]])
+        return found
+
+    def walk(self, path: str, most: int, skipped: Collection[str] = ()) -> list[Walked]:
+        """Return what is below a directory, at most `most` of it. No link is followed."""
+        found: list[Walked] = self._ask("walk", path, list[Walked], most=most, skipped=list(skipped))
         return found
 
     def modified(self, directory: str, paths: Sequence[str]) -> list[int]:

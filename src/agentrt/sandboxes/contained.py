@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
-from ..placing import PIPE, PlaceFacts, Python, Setting, Stream
+from ..placing import PIPE, AsyncFiles, PlaceFacts, Python, Rlimits, Setting, Stream
 from ..specs import DockerWorkspace
 from .asked import ODD, AskedFiles, Running
 from .console import COLUMNS, PATIENCE, ROWS, Heard, fill, store
@@ -46,7 +46,7 @@ class InContainer:
         self.workspace = workspace
         self._container = Container(workspace, setting.start_soon)
         self._conversation = setting.conversation
-        self.files = AskedFiles(self._container.executor, asyncio.get_running_loop())
+        self.files = AsyncFiles(AskedFiles(self._container.executor, asyncio.get_running_loop()))
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -82,8 +82,10 @@ class InContainer:
         stdin: Stream = PIPE,
         stdout: Stream = PIPE,
         stderr: Stream = PIPE,
+        limits: Rlimits | None = None,
     ) -> Running:
         """Start a program. Raises `OSError`, `ValueError` and `ToolError`."""
+        command = command if limits is None else limits.around(command)
         executor = await self._container.executor()
         variables = {**(env or {}), **({CONVERSATION: self._conversation} if self._conversation else {})}
         return await executor.run(command, os.fspath(cwd or self.workspace.path), variables, stdin, stdout, stderr)
@@ -104,6 +106,9 @@ class InContainer:
         """Return a connection to a port or a socket in the container. Raises `OSError` and `ToolError`."""
         _, passed = await (await self._container.executor()).ask("connect", (), **address)
         return _socket(passed)
+
+    def checkpoints(self) -> None:
+        """Return None: the workspace is a directory of this machine, too."""
 
     async def facts(self) -> PlaceFacts:
         """Return the facts of the container."""

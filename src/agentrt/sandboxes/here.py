@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
-from ..placing import PIPE, PlaceFacts, Python, Setting, Stream
+from ..placing import PIPE, AsyncFiles, PlaceFacts, Python, Rlimits, Setting, Stream
 from ..scratch import RUNTIME, runtime_directory
 from ..specs import LocalWorkspace
 from .processes import CONVERSATION, end_left, new_mark
@@ -23,7 +23,6 @@ from .starting import Started, opened
 
 if TYPE_CHECKING:
     from .local import LocalConsole
-    from .reached import ReachedFiles
 
 
 class Here:
@@ -32,15 +31,15 @@ class Here:
     def __init__(self, workspace: LocalWorkspace, setting: Setting) -> None:
         self.workspace = workspace
         self._masked, self._conversation = setting.masked, setting.conversation
-        self._files: ReachedFiles | None = None
+        self._files: AsyncFiles | None = None
 
     @property
-    def files(self) -> ReachedFiles:
+    def files(self) -> AsyncFiles:
         """All files of this machine."""
         if self._files is None:
             from .reached import ReachedFiles
 
-            self._files = ReachedFiles(self.workspace)
+            self._files = AsyncFiles(ReachedFiles(self.workspace))
         return self._files
 
     @property
@@ -77,8 +76,10 @@ class Here:
         stdin: Stream = PIPE,
         stdout: Stream = PIPE,
         stderr: Stream = PIPE,
+        limits: Rlimits | None = None,
     ) -> Started:
         """Start a program. Raises `OSError` and `ValueError`."""
+        command = command if limits is None else limits.around(command)
         variables = {**(os.environ if env is None else env), RUNTIME: runtime_directory.name}
         if self._conversation:
             variables[CONVERSATION] = self._conversation
@@ -99,6 +100,9 @@ class Here:
     async def forward_sockets(self, directory: str, names: Sequence[str]) -> AsyncIterator[str]:
         """Provide the same directory."""
         yield directory
+
+    def checkpoints(self) -> None:
+        """Return None: this machine sees the files."""
 
     async def facts(self) -> PlaceFacts:
         """Return the facts of this machine."""

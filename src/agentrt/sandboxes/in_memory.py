@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from posixpath import dirname, normpath
 from typing import Any, NoReturn
 
@@ -12,8 +12,10 @@ import anyio
 import msgspec
 
 from ..errors import ToolError
-from ..placing import PIPE, PlaceFacts, Python, Setting, Stream
+from ..placing import PIPE, AsyncFiles, PlaceFacts, Python, Rlimits, Setting, Stream, Walked
 from ..specs.workspace import WorkspaceSpec
+from .memory_console import MemoryConsole
+from .mirror import PlaceMirror
 
 Program = Callable[["Act"], Awaitable[int]]
 """What a program does; it returns its exit code."""
@@ -43,6 +45,9 @@ class MemoryFiles:
     def __init__(self, directory: str) -> None:
         self.content: dict[str, bytes] = {}
         self.links: dict[str, str] = {}
+        self.modes: dict[str, int] = {}
+        self.changed: dict[str, int] = {}
+        """How often files were written."""
         self.directories = {"/", *_above(normpath(directory)), normpath(directory)}
 
     def status(self, path: str) -> os.stat_result | None:
@@ -67,6 +72,25 @@ class MemoryFiles:
         there = {one for one in (*self.content, *self.links, *self.directories) if one != "/" and dirname(one) == end}
         return sorted((one[len(prefix) :], self._end(one) in self.directories, one in self.links) for one in there)
 
+    def walk(self, path: str, most: int, skipped: Collection[str] = ()) -> list[Walked]:
+        """Return what is below a directory. A file counts as changed with each write. Raises `ToolError`."""
+        top = self.real(path)
+        if top not in self.directories:
+            raise ToolError(f"{path}: Not a directory")
+        prefix, found = f"{top.rstrip('/')}/", list[Walked]()
+        for one in sorted({*self.content, *self.links, *self.directories}):
+            below = one[len(prefix) :].split("/")
+            if one.startswith(prefix) and one != "/" and not set(skipped).intersection(below[:-1]):
+                if one in self.links:
+                    target = self.links[one]
+                    found.append(Walked("/".join(below), stat.S_IFLNK | 0o777, len(target), 0, target))
+                elif one in self.content:
+                    size, mode = len(self.content[one]), stat.S_IFREG | self.modes.get(one, 0o644)
+                    found.append(Walked("/".join(below), mode, size, self.changed.get(one, 0)))
+                elif below[-1] not in skipped:
+                    found.append(Walked("/".join(below), stat.S_IFDIR | 0o755, 0, 0))
+        return found[:most]
+
     def modified(self, directory: str, paths: Sequence[str]) -> list[int]:
         """Return 0 for each path: there is no time in memory."""
         return [0] * len(paths)
@@ -87,6 +111,7 @@ class MemoryFiles:
                 raise ToolError(f"{path}: Not a directory")
             self.directories.add(above)
         self.content[end] = data
+        self.changed[end] = self.changed.get(end, 0) + 1
 
     def move(self, path: str, target: str) -> None:
         """Move a file to another path, where nothing is. Raises `ToolError`."""
@@ -188,7 +213,8 @@ class InMemory:
     def __init__(
         self, workspace: WorkspaceSpec, setting: Setting, programs: Mapping[str, Program] | None = None
     ) -> None:
-        self.workspace, self.files = workspace, MemoryFiles(workspace.path)
+        self.workspace, self.memory = workspace, MemoryFiles(workspace.path)
+        self.files = AsyncFiles(self.memory)
         self.programs = dict(programs or {})
         self._start_soon, self._started = setting.start_soon, 0
         self._processes: list[MemoryProcess] = []
@@ -209,8 +235,8 @@ class InMemory:
     async def prepare(self) -> bool:
         """Make the workspace's directory if it is gone, and return whether it was."""
         path = normpath(self.workspace.path)
-        gone = path not in self.files.directories
-        self.files.directories.update((path, *_above(path)))
+        gone = path not in self.memory.directories
+        self.memory.directories.update((path, *_above(path)))
         return gone
 
     async def run(
@@ -222,15 +248,16 @@ class InMemory:
         stdin: Stream = PIPE,
         stdout: Stream = PIPE,
         stderr: Stream = PIPE,
+        limits: Rlimits | None = None,
     ) -> MemoryProcess:
-        """Start a program. Raises `FileNotFoundError` for one that is not there."""
+        """Start a program; what it uses is not limited. Raises `FileNotFoundError` for one that is not there."""
         await anyio.lowlevel.checkpoint()
         if (program := self.programs.get(command[0])) is None:
             raise FileNotFoundError(2, "No such file or directory", command[0])
         into, given = _pipe()
         out, said = _pipe()
         errors, failed = _pipe()
-        act = Act(tuple(command), os.fspath(cwd or self.workspace.path), env or {}, self.files, given, out, errors)
+        act = Act(tuple(command), os.fspath(cwd or self.workspace.path), env or {}, self.memory, given, out, errors)
         self._started += 1
         pipes = ((into, stdin), (said, stdout), (failed, stderr))
         streams = tuple(pipe if wanted == PIPE else None for pipe, wanted in pipes)
@@ -239,9 +266,9 @@ class InMemory:
         self._start_soon(process.work)
         return process
 
-    def console(self) -> Any:
-        """Raise `ToolError`: there is no terminal in memory."""
-        raise ToolError("there is no terminal here")
+    def console(self) -> MemoryConsole:
+        """Return a terminal whose commands are the programs of the place."""
+        return MemoryConsole(self, self._start_soon)
 
     def forward(self, port: int) -> NoReturn:
         """Raise `ToolError`: nothing listens in memory."""
@@ -250,6 +277,10 @@ class InMemory:
     def forward_sockets(self, directory: str, names: Sequence[str]) -> NoReturn:
         """Raise `ToolError`: nothing listens in memory."""
         raise ToolError("nothing listens here")
+
+    def checkpoints(self) -> PlaceMirror:
+        """Return what mirrors the workspace, so that its files can be kept."""
+        return PlaceMirror(self)
 
     async def facts(self) -> PlaceFacts:
         """Return facts that are the same on every machine."""

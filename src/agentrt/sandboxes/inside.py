@@ -172,6 +172,8 @@ class Executor:
                 return None, [in_memory(files.read(path))]
             case "write":
                 files.write(path, content(passed.pop(), MOST_CONTENT))
+            case "walk":
+                return files.walk(path, message["most"], message["skipped"]), []
             case "modified":
                 return files.modified(path, message["paths"], lambda: None), []
             case "move":

@@ -12,7 +12,7 @@ import anyio.abc
 import msgspec
 from anyio.abc import TaskGroup
 
-from ..placing import DEVNULL, PIPE, Place
+from ..placing import DEVNULL, PIPE, Place, Rlimits
 from .installed import installed, search_path
 
 ERRORS = 8192
@@ -45,6 +45,7 @@ async def printed(
     most: int,
     given: bytes = b"",
     watched: Callable[[int], Awaitable[None]] | None = None,
+    limits: Rlimits | None = None,
 ) -> Printed:
     """Run a program with `given` as its input, until it ends or prints more than `most` bytes; only those are kept.
 
@@ -59,7 +60,7 @@ async def printed(
         command = [name if os.sep in name else installed(name), *arguments]
         variables = {**PLAIN, "PATH": search_path(), **variables}
     with _readable(given) as stdin:
-        process = await place.run(command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE)
+        process = await place.run(command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE, limits=limits)
     output, errors, cut, stuck, watching = bytearray(), bytearray(), False, False, anyio.CancelScope()
 
     async def watch(tasks: TaskGroup) -> None:

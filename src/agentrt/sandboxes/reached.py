@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from posixpath import normpath
 
 from anyio.from_thread import check_cancelled
 
 from ..errors import ToolError, WorkspaceError
+from ..placing import Walked
 from ..specs import WorkspaceSpec
 from .beneath import Beneath
 from .rated_ends import RatedEnds, Unrated
+from .walking import walked
 
 _AT_ONCE = 1_000
 """Number of files that are looked at between two steps."""
@@ -106,6 +108,14 @@ class ReachedFiles:
         except WorkspaceError as error:
             raise self._told(path, error) from error
         return sorted(found)
+
+    def walk(self, path: str, most: int, skipped: Collection[str] = ()) -> list[Walked]:
+        """Return what is below a directory, at most `most` of it; no link is followed. Raises `ToolError`."""
+        real = self.real(path)
+        try:
+            return [Walked(*one) for one in walked(real, most, skipped)]
+        except OSError as error:
+            raise ToolError(f"{path}: {error.strerror or error}") from error
 
     def modified(self, directory: str, paths: Sequence[str], step: Callable[[], object] = check_cancelled) -> list[int]:
         """Return when files below a directory were changed last, in nanoseconds; 0 for one that is gone.

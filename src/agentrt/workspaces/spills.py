@@ -55,7 +55,7 @@ class Spills:
             self._directory = self._made()
         self._count += 1
         path = f"{self._directory}/{self._name}-{self._count}.txt"
-        self._place.files.write(path, data)
+        self._place.files.blocking.write(path, data)
         self._written.append(path)
         while len(self._written) > MOST:
             self._forget(self._written.popleft())
@@ -65,8 +65,8 @@ class Spills:
         if self._place.workspace.on_this_machine:
             return runtime_directory.directory("results-")
         ours = f"{self._place.workspace.path}/.agentrt"
-        if self._place.files.status(f"{ours}/.gitignore") is None:
-            self._place.files.write(f"{ours}/.gitignore", _IGNORE)
+        if self._place.files.blocking.status(f"{ours}/.gitignore") is None:
+            self._place.files.blocking.write(f"{ours}/.gitignore", _IGNORE)
         return f"{ours}/results"
 
     def _remove(self) -> None:
@@ -78,4 +78,4 @@ class Spills:
 
     def _forget(self, path: str) -> None:
         with suppress(ToolError):  # it is gone, or was moved
-            self._place.files.remove(path)
+            self._place.files.blocking.remove(path)

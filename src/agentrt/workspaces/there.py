@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from posixpath import dirname, join
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 import anyio
-import anyio.to_thread
+from anyio import to_thread
 
 from ..errors import ToolError, WorkspaceError
 from ..placing import Place
 from ..sandboxes.beneath import parts_of
 from ..sandboxes.entries import FileEntry, FileList, GitChanges, GitDiff, kind_of, printable
 from ..sandboxes.programs import Printed, printed
-from .asking import AskChanges, AskDiff, Found, ListFiles, Question, ReadArchive, ReadFile, Source, WriteFile
+from .asking import (
+    AskChanges,
+    AskDiff,
+    AskFileChanges,
+    AskFileDiff,
+    Found,
+    ListFiles,
+    Question,
+    ReadArchive,
+    ReadFile,
+    Source,
+    WriteFile,
+)
 from .git import CHANGES, OUTPUT, SECONDS, changed, diff_words, status_words
+from .kept_files import KeptFiles
 from .streaming import PIECE
 
 LISTED = 1_000
@@ -37,29 +49,44 @@ T = TypeVar("T")
 class FilesThere:
     """The files below the directory of a workspace, as its place has them; a link that leads out of it is refused."""
 
-    def __init__(self, place: Place) -> None:
-        self._place, self._root = place, place.workspace.path
+    def __init__(self, place: Place, kept: KeptFiles | None = None) -> None:
+        """`kept` has the earlier versions of the files."""
+        self._place, self._root, self._kept = place, place.workspace.path, kept
 
     async def ask(self, question: Question) -> Found:
         """Return the reply to a question. Raises `WorkspaceError`."""
+        match question:
+            case ListFiles(path=path, at=int(at)):
+                return await self._then.list(path, at)
+            case AskFileChanges(since=since, until=until):
+                return await self._then.changes(since, until)
+            case AskFileDiff(path=path, since=since, until=until):
+                return await self._then.diff(path, since, until)
         await self._prepared()
         match question:
-            case ListFiles(path=path, at=None):
+            case ListFiles(path=path):
                 return await self._list(path)
             case AskChanges(path=path):
                 return await self._changes(await self._inside(path))
             case AskDiff(path=path):
                 return await self._diff(path)
             case _:
-                raise WorkspaceError("no-checkpoint", "those of this kind of workspace are not kept")
+                assert_never(question)
+
+    @property
+    def _then(self) -> KeptFiles:
+        if self._kept is None:
+            raise WorkspaceError("no-checkpoint", "this store keeps none")
+        return self._kept
 
     async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
         """Yield bytes, in pieces. Raises `WorkspaceError`."""
         if isinstance(wanted, ReadArchive):
             raise WorkspaceError("elsewhere", "make an archive there, with a command, and read that")
         if wanted.at is not None:
-            raise WorkspaceError("no-checkpoint", "those of this kind of workspace are not kept")
-        content = await _done(partial(self._place.files.read, await self._inside(wanted.path)))
+            yield await self._then.read(wanted.path, wanted.at)
+            return
+        content = await _done(self._place.files.read(await self._inside(wanted.path)))
         for begin in range(0, len(content), PIECE):
             yield content[begin : begin + PIECE]
 
@@ -73,7 +100,7 @@ class FilesThere:
             if len(content) > MOST:
                 raise WorkspaceError("file-too-large", f"the limit is {MOST} bytes")
         try:
-            await _done(partial(self._place.files.rated({}).write, path, bytes(content)))
+            await _done(to_thread.run_sync(self._place.files.blocking.rated({}).write, path, bytes(content)))
         except WorkspaceError as error:
             if " leads to " in error.detail:  # a link that leads nowhere yet
                 raise WorkspaceError("path-outside", "a link leads elsewhere") from error
@@ -88,7 +115,7 @@ class FilesThere:
 
     async def _list(self, path: str) -> FileList:
         inner, parts = await self._inside(path), parts_of(path)
-        found = sorted(await _done(partial(self._place.files.names, inner)), key=lambda one: (not one[1], one[0]))
+        found = sorted(await _done(self._place.files.names(inner)), key=lambda one: (not one[1], one[0]))
         items = dict[str, FileEntry]()
         limit = anyio.Semaphore(AT_ONCE)
 
@@ -105,7 +132,7 @@ class FilesThere:
     async def _entry(self, name: str, path: str, inner: str, *, is_link: bool = False) -> FileEntry:
         status = None
         with suppress(WorkspaceError):  # such as a link in a circle
-            status = await _done(partial(self._place.files.status, inner))
+            status = await _done(self._place.files.status(inner))
         mode, size, time = (0, 0, 0.0) if status is None else (status.st_mode, status.st_size, status.st_mtime)
         kind = "link" if is_link else kind_of(mode)  # 0: it has gone meanwhile
         return FileEntry(
@@ -132,7 +159,7 @@ class FilesThere:
         parts = parts_of(path)
         for at in range(len(parts), -1, -1):
             inner = join(self._root, *parts[:at])
-            if await _done(partial(self._place.files.status, join(inner, ".git"))) is not None:
+            if await _done(self._place.files.status(join(inner, ".git"))) is not None:
                 inner = await self._checked(inner)
                 words = ["sh", "-c", _DIFF, "/".join(parts[at:]) or ".", *diff_words()]
                 said = await self._said(inner, words)
@@ -144,7 +171,7 @@ class FilesThere:
         return await self._said(directory, ["git", *words], check=check)
 
     async def _said(self, directory: str, command: list[str], *, check: bool = True) -> Printed:
-        root = await _done(partial(self._place.files.real, self._root))
+        root = await _done(self._place.files.real(self._root))
         variables = {"GIT_CEILING_DIRECTORIES": dirname(root), "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
         try:
             said = await printed(
@@ -170,12 +197,12 @@ class FilesThere:
         """Return the path that is written for a file that may be new: its directory may not lead out either."""
         for at in range(len(parts), 0, -1):
             path = join(self._root, *parts[:at])
-            if await _done(partial(self._place.files.status, path)) is not None:
+            if await _done(self._place.files.status(path)) is not None:
                 return join(await self._checked(path), *parts[at:])
         return join(self._root, *parts)
 
     async def _checked(self, path: str) -> str:
-        root, real = [await _done(partial(self._place.files.real, one)) for one in (self._root, path)]
+        root, real = [await _done(self._place.files.real(one)) for one in (self._root, path)]
         if real != root and not real.startswith(f"{root.rstrip('/')}/"):
             raise WorkspaceError("path-outside", "a link leads out of it")
         return real
@@ -185,7 +212,7 @@ _DIFF = """\
 path=$0
 index=$(mktemp) || exit 1
 trap 'rm -f "$index" "$index.lock"' EXIT
-cp "$(git rev-parse --git-path index)" "$index" 2>/dev/null || rm -f "$index"
+cp -p "$(git rev-parse --git-path index)" "$index" 2>/dev/null || rm -f "$index"
 export GIT_INDEX_FILE="$index"
 git add --intent-to-add -- "$path" 2>/dev/null
 base=$(git rev-parse --verify --quiet 'HEAD^{commit}') || base=$(git hash-object -t tree /dev/null)
@@ -194,9 +221,9 @@ git "$@" "$base" -- "$path"
 """For sh: a diff with new files; the repository's own index stays as it is."""
 
 
-async def _done(act: Callable[[], T]) -> T:
+async def _done(act: Awaitable[T]) -> T:
     try:
-        return await anyio.to_thread.run_sync(act)
+        return await act
     except ToolError as error:
         text = str(error)
         code = next((code for end, code in _CODES if text.endswith(end)), "file")

@@ -244,7 +244,7 @@ async def test_a_link_that_is_lost_in_a_file_is_one_error(tmp_path: Path) -> Non
 
             async def write() -> None:
                 with pytest.raises(ToolError, match="the other side has ended"):
-                    await within(place, place.files.write, at(place, "large"), bytes(3_000_000))
+                    await place.files.write(at(place, "large"), bytes(3_000_000))
 
             tasks.start_soon(write)
             while unread(far.pid) < 4096:
@@ -255,7 +255,7 @@ async def test_a_link_that_is_lost_in_a_file_is_one_error(tmp_path: Path) -> Non
 async def test_large_files_and_a_descriptor_are_written_whole(tmp_path: Path) -> None:
     data = os.urandom(24_000_000)
     async with opened(NearWorkspace(str(tmp_path))) as place:
-        await within(place, place.files.write, at(place, "large"), data)
+        await place.files.write(at(place, "large"), data)
         with (tmp_path / "copy").open("wb") as copy:
             process = await place.run(["cat", at(place, "large")], stdin=DEVNULL, stdout=copy)
             assert await process.wait() == 0
@@ -311,12 +311,12 @@ async def test_a_link_that_leads_elsewhere_than_rated_is_refused(tmp_path: Path)
     (tmp_path / "secret").write_text("canary")
     (tmp_path / "work/link").symlink_to(tmp_path / "secret")
     async with opened(NearWorkspace(str(tmp_path / "work"))) as place:
-        rated = place.files.rated({})
+        rated = place.files.blocking.rated({})
         with pytest.raises(ToolError, match="leads to .*secret, and was not rated as that"):
             await within(place, rated.read, at(place, "link"))
         with pytest.raises(ToolError, match="leads to .*secret"):
             await within(place, rated.write, at(place, "link"), b"changed")
-        known = place.files.rated({at(place, "link"): str(tmp_path / "secret")})
+        known = place.files.blocking.rated({at(place, "link"): str(tmp_path / "secret")})
         assert await within(place, known.read, at(place, "link")) == b"canary"
     assert (tmp_path / "secret").read_text() == "canary"
 

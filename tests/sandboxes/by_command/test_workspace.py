@@ -133,3 +133,34 @@ async def test_a_conversation_works_there(spec: WorkspaceSpec, tmp_path: Path) -
             assert again.state.created.workspace == spec
             assert await again.workspace.read_file("one") == b"words"
             assert (await again.workspace.execute_command("pgrep -fc '^sleep 1013$'")).stdout == "0\n"
+
+
+async def test_its_files_are_kept_compared_and_restored(spec: WorkspaceSpec, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "old").write_text("as it was\n")
+    (work / "keep").mkdir()
+    (work / "keep/it").write_text("still\n")
+    agent = Agent(llm=LLM("openai/scripted", base_url="http://127.0.0.1:9/v1"), tools=(Tool("terminal"),))
+    acts = "echo changed > old; mkdir new; echo made > new/file; ln -s old link; rm -r keep"
+    client = ScriptedLLM([call("terminal", command=acts), finish("Done.")])
+    async with Runtime(tmp_path / "store", client=client) as runtime:
+        async with Conversation(agent, spec, runtime=runtime) as live:
+            first = await live.send_message("go")
+            await live.run()
+            end = live.state.seq
+            assert (work / "old").read_text() == "changed\n"
+            diff = await live.workspace.file_diff(since=first.seq, until=end)
+            assert "-as it was\n+changed" in diff.diff
+            changes = await live.workspace.file_changes(since=first.seq, until=end)
+            assert sorted((one.path, one.status) for one in changes.items) == [
+                ("keep/it", "deleted"),
+                ("link", "added"),
+                ("new/file", "added"),
+                ("old", "modified"),
+            ]
+            assert await live.workspace.read_file("old", at=end) == b"changed\n"
+            await live.rewind(first, files=True)
+        assert (work / "old").read_text() == "as it was\n"
+        assert (work / "keep/it").read_text() == "still\n"
+        assert sorted(one.name for one in work.iterdir()) == ["keep", "old"]

@@ -33,6 +33,7 @@ from typing import Any
 
 from ..process_table import children, descendants, ignores, read, started_by
 from ..rated_ends import RatedEnds, Unrated
+from ..walking import walked
 from ._frames import CLOSED, DATA, HEAD, MESSAGE, MORE, PIECE, READY, WINDOW, count, frame, more
 
 TERMINAL = "{terminal}"
@@ -602,6 +603,7 @@ _ACTS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
     "status": lambda asked, data: _status(asked["path"]),
     "real": lambda asked, data: _real(asked["path"]),
     "names": lambda asked, data: _names(asked["path"]),
+    "walk": lambda asked, data: walked(asked["path"], asked["most"], asked["skipped"]),
     "modified": lambda asked, data: [_modified(asked["path"], one) for one in asked["paths"]],
     "read": lambda asked, data: _content(asked["path"]),
     "make": lambda asked, data: _made(asked["path"]),

@@ -55,7 +55,7 @@ MOST_PIPES = 4096
 _BEFORE = 65_536
 """Bytes that a login may print."""
 
-_SENT = ("process_table", "rated_ends", "by_command._frames", "by_command._far")
+_SENT = ("process_table", "rated_ends", "walking", "by_command._frames", "by_command._far")
 
 BOOT = """\
 import sys, json, types

@@ -15,10 +15,11 @@ import anyio
 import anyio.lowlevel
 
 from ...errors import ToolError
-from ...placing import PIPE, PlaceFacts, Python, Setting, Stream
+from ...placing import PIPE, AsyncFiles, PlaceFacts, Python, Rlimits, Setting, Stream
 from ...scratch import runtime_directory
 from ...specs.workspace import WorkspaceSpec
 from ..asked import AskedFiles, Running
+from ..mirror import PlaceMirror
 from ..processes import CONVERSATION
 from ..relays import relayed_port, relayed_sockets
 from ._console import LinkedConsole
@@ -41,7 +42,7 @@ class CommandPlace(ABC, Generic[W]):
         self._marks = {CONVERSATION: setting.conversation} if setting.conversation else {}
         self._link: Link | None = None
         self._begins, self._closed = anyio.Lock(), False
-        self.files = AskedFiles(self._linked, asyncio.get_running_loop())
+        self.files = AsyncFiles(AskedFiles(self._linked, asyncio.get_running_loop()))
 
     @property
     @abstractmethod
@@ -107,8 +108,10 @@ class CommandPlace(ABC, Generic[W]):
         stdin: Stream = PIPE,
         stdout: Stream = PIPE,
         stderr: Stream = PIPE,
+        limits: Rlimits | None = None,
     ) -> Running:
         """Start a program. Raises `OSError`, `ValueError` and `ToolError`."""
+        command = command if limits is None else limits.around(command)
         directory, variables = os.fspath(cwd or self.workspace.path), {**(env or {}), **self._marks}
         return await (await self._linked()).run(command, directory, variables, (stdin, stdout, stderr))
 
@@ -126,6 +129,10 @@ class CommandPlace(ABC, Generic[W]):
 
     async def _connected(self, **address: Any) -> socket.socket:
         return await (await self._linked()).connect(**address)
+
+    def checkpoints(self) -> PlaceMirror:
+        """Return what mirrors the workspace, so that its files can be kept."""
+        return PlaceMirror(self)
 
     async def facts(self) -> PlaceFacts:
         """Return the facts of the place."""

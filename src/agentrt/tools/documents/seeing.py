@@ -9,8 +9,7 @@ from ...documents.document import Part, Picture
 from ...documents.kinds import image_type
 from ...errors import ToolError
 from ...executing import ToolContext
-from ...placing import Place
-from ...sandboxes.installed import installed
+from ...placing import Place, Rlimits
 from ...sandboxes.programs import printed
 from ...specs import Content, ImageContent, TextContent
 from ..clipping import clip
@@ -18,7 +17,7 @@ from ..clipping import clip
 MOST_SEEN = 5 * 1024 * 1024
 """Maximum bytes of an image that a model is shown."""
 
-_RECOGNIZE = 'ulimit -v 1048576; ulimit -t 30; exec "$0" stdin stdout'
+_LIMITS = Rlimits(cpu_seconds=30, memory=1 << 30)
 _SECONDS = 30.0
 _MOST_RECOGNIZED = 1 << 20
 """Limits of text recognition in an image: seconds, and bytes of the text."""
@@ -29,12 +28,13 @@ async def recognized(place: Place, data: bytes) -> str | None:
     try:
         said = await printed(
             place,
-            ["/bin/sh", "-c", _RECOGNIZE, installed("tesseract") if place.workspace.on_this_machine else "tesseract"],
+            ["tesseract", "stdin", "stdout"],
             cwd="/",
             environment={"OMP_THREAD_LIMIT": "1"},
             seconds=_SECONDS,
             most=_MOST_RECOGNIZED,
             given=data,
+            limits=_LIMITS,
         )
     except (TimeoutError, OSError):
         return None

@@ -79,7 +79,7 @@ class Kernel:
             key = secrets.token_hex(32)
             file = f"{directory}/connection.json"
             connection = msgspec.json.encode(_connection(directory, key))
-            await anyio.to_thread.run_sync(place.files.write, file, connection)
+            await place.files.write(file, connection)
             base = await anyio.to_thread.run_sync(outside, place.variables, workspace)
             given = environment(base, masked)
             if place.workspace.on_this_machine:
