@@ -371,7 +371,10 @@ class ConversationGroup:
         """Log which files of the context have changed. Opening does not wait for it, since there may be hundreds."""
         try:
             gathering = await load("agentrt.sources.gathering")
-            paths = await anyio.to_thread.run_sync(gathering.changed, context.sources, abandon_on_cancel=True)
+            sources, path = context.sources, f"{self._workspace.path}/"
+            if not self._workspace.seen_here:  # only the place has the files in it
+                sources = tuple(one for one in sources if not one.path.startswith(path))
+            paths = await anyio.to_thread.run_sync(gathering.changed, sources, abandon_on_cancel=True)
             if fresh := tuple(path for path in paths if path not in self.feed.state.ledger.changed_files):
                 await self.log.append(ContextChanged(paths=fresh))
         except (ActorError, LogError):

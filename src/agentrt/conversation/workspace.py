@@ -138,6 +138,10 @@ class WorkspaceHandle:
         files = await self._end.files()
         return files.root if isinstance(files, LocalFiles) else None
 
+    async def files(self) -> Files:
+        """Return its files, for questions and streams of bytes."""
+        return await self._end.files()
+
     async def commands(self) -> Sequence[CommandState]:
         """Return the commands that run, and the last ones that have ended."""
         return await self.place.commands()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from posixpath import dirname
 from secrets import token_hex
 
@@ -35,8 +36,9 @@ Entries = Mapping[str, Walked]
 class PlaceMirror:
     """A copy of files and links; `.git` and empty directories are not in it. One call at a time."""
 
-    def __init__(self, place: Place) -> None:
-        self._place, self._root = place, place.workspace.path
+    def __init__(self, place: Place, wanted: Callable[[Walked], bool] | None = None) -> None:
+        """`wanted` says which files and links are copied; None: all."""
+        self._place, self._root, self._wanted = place, place.workspace.path, wanted
         self.directory = f"{runtime_directory.path}/mirror-{token_hex(6)}"
         self._held = False
         self._there: Entries = {}
@@ -99,7 +101,10 @@ class PlaceMirror:
         files = self._place.files
         if await files.status(self._root) is None:
             return {}
-        return _checked(await files.walk(self._root, MOST_FILES + 1, SKIPPED), self._root)
+        found = await files.walk(self._root, MOST_FILES + 1, SKIPPED)
+        if self._wanted is not None:
+            found = [one for one in found if stat.S_ISDIR(one.mode) or self._wanted(one)]
+        return _checked(found, self._root)
 
     async def _bring(self, one: Walked) -> None:
         data = b""
@@ -123,12 +128,10 @@ class PlaceMirror:
 
     def _drop(self, paths: Iterable[str]) -> None:
         for path in paths:
-            try:
+            with suppress(OSError):  # it was not brought, or a directory above it has more
                 os.unlink(f"{self.directory}/{path}")
-                os.removedirs(dirname(f"{self.directory}/{path}"))
-            except OSError:
-                continue  # the directory has more, or it was not brought
-        os.makedirs(self.directory, mode=0o700, exist_ok=True)
+                while path := dirname(path):
+                    os.rmdir(f"{self.directory}/{path}")
 
     def _looked(self) -> Entries:
         found = walked(self.directory, 2 * MOST_FILES, SKIPPED)

@@ -35,15 +35,37 @@ def gather(
     owner: str | None = None,
     store: Path | None = None,
     hidden: Collection[str] = frozenset(),
+    copy: Path | None = None,
 ) -> Gathered:
     """Return what files say to an agent that works in a workspace with a model of that family. Raises nothing.
 
     `home` is the user's home directory, None if it is not to be read; `plugins` were fetched. With an
     `owner`, no memory is read from files. The `store` is taken for empty, and the files `hidden`, by their paths
-    without links, for missing.
+    without links, for missing. `copy` has the files of a workspace that this machine does not see.
     """
+    if copy is not None:
+        from .near import as_there
+
+        hidden = {path.replace(workspace.path, str(copy), 1) for path in hidden}
+        found = _gather(context, workspace, home, family, plugins, owner, store, hidden, copy, copy)
+        return as_there(found, copy, workspace)
     place = Path(workspace.directory)
-    root = repository_of(place)
+    return _gather(context, workspace, home, family, plugins, owner, store, hidden, place, repository_of(place))
+
+
+def _gather(
+    context: AgentContext,
+    workspace: WorkspaceSpec,
+    home: Path | None,
+    family: str,
+    plugins: Sequence[Fetched],
+    owner: str | None,
+    store: Path | None,
+    hidden: Collection[str],
+    place: Path,
+    root: Path,
+) -> Gathered:
+    """`root` is that of the repository that contains `place`."""
     roots = tuple(dict.fromkeys((place, root))) if context.load_project_skills else ()
     project, user = Reader(root, None if _is_one(store, place) else store, hidden), Reader(hidden=hidden)
     readers, loaded = [project, user], list[Plugin]()

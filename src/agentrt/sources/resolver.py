@@ -50,15 +50,27 @@ class Resolver:
         self._home, self._cache, self._shelf, self._profile = home, cache, shelf, profile
 
     async def resolve(
-        self, agent: Agent, workspace: WorkspaceSpec, tools: Mapping[str, ToolDefinition], owner: str | None = None
+        self,
+        agent: Agent,
+        workspace: WorkspaceSpec,
+        tools: Mapping[str, ToolDefinition],
+        owner: str | None = None,
+        copy: Path | None = None,
+        unread: Sequence[ContextProblem] = (),
     ) -> Resolved:
         """Return what an agent is told in a workspace; files that cannot be read are among the problems of its event.
 
-        Raises `ConfigurationError` if the storage cannot say what a person has agreed to.
+        `copy` has the files of a workspace that this machine does not see, and `unread` says what it lacks; without it
+        one is made. Raises `ConfigurationError` if the storage cannot say what a person has agreed to.
         """
+        if copy is None and not workspace.seen_here:
+            from .near import near  # few workspaces are such
+
+            async with near(workspace) as (made, why):
+                return await self.resolve(agent, workspace, tools, owner, made, why)
         context = agent.context or AgentContext(load_user_skills=self._home is not None)
         home = (self._home or Path.home()) if context.load_user_skills else None
-        problems: Problems = []
+        problems: Problems = [*unread]
         plugins = await self._fetched(context.plugins, workspace, problems)
         gathered = partial(gather, context, workspace, home, family(agent.llm), plugins, owner, self._cache)
         memory: tuple[Document, ...] = ()
@@ -66,7 +78,7 @@ class Resolver:
             memory = tuple([document async for document in memories_of(owner, context, workspace, self._shelf)])
 
         def read(hidden: Collection[str] = frozenset()) -> Gathered:
-            found = gathered(hidden=hidden)
+            found = gathered(hidden=hidden, copy=copy)
             return replace(found, problems=(*problems, *found.problems), memory=memory or found.memory)
 
         known = await written(self._shelf) if owner is not None else frozenset[str]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Awaitable, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from posixpath import dirname, join
 from typing import TypeVar, assert_never
@@ -14,8 +14,9 @@ from anyio import to_thread
 
 from ..errors import ToolError, WorkspaceError
 from ..placing import Place
-from ..sandboxes.beneath import parts_of
+from ..sandboxes.beneath import Beneath, parts_of
 from ..sandboxes.entries import FileEntry, FileList, GitChanges, GitDiff, kind_of, printable
+from ..sandboxes.mirror import PlaceMirror
 from ..sandboxes.programs import Printed, printed
 from .asking import (
     AskChanges,
@@ -32,7 +33,7 @@ from .asking import (
 )
 from .git import CHANGES, OUTPUT, SECONDS, changed, diff_words, status_words
 from .kept_files import KeptFiles
-from .streaming import PIECE
+from .streaming import PIECE, close, open_archive, pieces
 
 LISTED = 1_000
 """Maximum number of entries listed of a directory: each is asked for."""
@@ -82,13 +83,48 @@ class FilesThere:
     async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
         """Yield bytes, in pieces. Raises `WorkspaceError`."""
         if isinstance(wanted, ReadArchive):
-            raise WorkspaceError("elsewhere", "make an archive there, with a command, and read that")
+            async with aclosing(self._archived(wanted.path)) as made:
+                async for piece in made:
+                    yield piece
+            return
         if wanted.at is not None:
             yield await self._then.read(wanted.path, wanted.at)
             return
         content = await _done(self._place.files.read(await self._inside(wanted.path)))
         for begin in range(0, len(content), PIECE):
             yield content[begin : begin + PIECE]
+
+    async def _archived(self, path: str) -> AsyncGenerator[bytes]:
+        """Yield an archive of a copy of a directory, made here."""
+        parts = parts_of(path)
+        above = "".join(f"{part}/" for part in parts)
+        await self._inside(path)
+        mirror = PlaceMirror(self._place, lambda one: one.path.startswith(above))
+        try:
+            try:
+                await mirror.fetch()
+            except ToolError as error:
+                raise WorkspaceError("archive-too-large", str(error)) from error
+            file = await open_archive(Beneath(mirror.directory), path)
+            try:
+                async with aclosing(pieces(file)) as found:
+                    async for piece in found:
+                        yield piece
+            finally:
+                await close(file)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await mirror.close()
+
+    async def leads_to(self, path: str) -> str:
+        """Return where a file that is written lands, relative to the workspace. Raises `WorkspaceError`."""
+        await self._prepared()
+        root, real = await _done(self._place.files.real(self._root)), await self._leads_to(parts_of(path))
+        return real.removeprefix(root).removeprefix(self._root).strip("/")
+
+    async def exists(self, path: str) -> bool:
+        """Return whether something is at a path. Raises `WorkspaceError`."""
+        return await _done(self._place.files.status(join(self._root, *parts_of(path)))) is not None
 
     async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
         """Replace a file with the bytes of a source, once all of them have arrived. Raises `WorkspaceError`."""

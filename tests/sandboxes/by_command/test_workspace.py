@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agentrt import LLM, Agent, Conversation, Runtime, Tool, Workspace
 from agentrt.errors import WorkspaceError
-from agentrt.events import ObservationEvent
+from agentrt.events import ContextResolved, ObservationEvent
 from agentrt.specs import WorkspaceSpec
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish
 
 from ...examples import example
+from ...server.served import served
 from ..sshd import Sshd, sshd
 
 pytestmark = pytest.mark.real
@@ -164,3 +168,78 @@ async def test_its_files_are_kept_compared_and_restored(spec: WorkspaceSpec, tmp
         assert (work / "old").read_text() == "as it was\n"
         assert (work / "keep/it").read_text() == "still\n"
         assert sorted(one.name for one in work.iterdir()) == ["keep", "old"]
+
+
+async def test_its_instructions_are_told_and_nothing_of_it_runs_by_itself(spec: WorkspaceSpec, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    for name, text in {
+        "CLAUDE.md": "Say ahoy. @docs/more.md",
+        "docs/more.md": "More is in here.",
+        ".agents/skills/knots/SKILL.md": "---\nname: knots\ndescription: How to tie knots.\n---\nTie it.",
+        ".agents/hooks.json": '{"hooks": {"session_start": [{"hooks": [{"command": "touch canary"}]}]}}',
+        ".mcp.json": '{"mcpServers": {"bad": {"command": "touch", "args": ["canary"]}}}',
+        "large.bin": "x" * 10,
+    }.items():
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text(text)
+    agent = Agent(llm=LLM("openai/scripted", base_url="http://127.0.0.1:9/v1"), tools=(Tool("terminal"),))
+    client = ScriptedLLM([finish("Done.")])
+    async with (
+        Runtime(tmp_path / "store", client=client) as runtime,
+        Conversation(agent, spec, runtime=runtime) as live,
+    ):
+        await live.send_message("go")
+        await live.run()
+        told = next(event for event in [one async for one in live.events()] if isinstance(event, ContextResolved))
+    prompt = "\n".join(plain(message.content) for message in client.requests[0].messages)
+    for part in ("Say ahoy.", "More is in here.", "knots"):
+        assert part in prompt
+    assert {str(work / "CLAUDE.md"), str(work / ".agents/skills/knots/SKILL.md")} <= {one.path for one in told.sources}
+    assert ["not read" in one.what for one in told.problems] == [True]
+    assert not (work / "canary").exists()
+    assert "mirror-" not in prompt
+    assert "mirror-" not in msgspec.json.encode(told).decode()
+
+
+async def test_a_place_that_is_not_reached_is_a_problem_that_is_told(tmp_path: Path) -> None:
+    gone: WorkspaceSpec = SSH.SshWorkspace(str(tmp_path / "work"), "nowhere.invalid", sys.executable, ())
+    agent = Agent(llm=LLM("openai/scripted", base_url="http://127.0.0.1:9/v1"), tools=(Tool("terminal"),))
+    async with Runtime(tmp_path / "store", client=ScriptedLLM([finish("Done.")])) as runtime:
+        async with Conversation(agent, gone, runtime=runtime) as live:
+            told = next(event for event in [one async for one in live.events()] if isinstance(event, ContextResolved))
+    assert [one.path for one in told.problems] == [str(tmp_path / "work")]
+    assert "nowhere.invalid" in told.problems[0].what
+
+
+async def test_its_files_are_listed_written_and_archived_over_rest(spec: WorkspaceSpec, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    async with served(tmp_path, ScriptedLLM([])) as client:
+        runtime = client.services.runtime
+        agent = Agent(llm=LLM("openai/scripted", base_url="http://127.0.0.1:9/v1"), tools=(Tool("terminal"),))
+        async with Conversation(agent, spec, runtime=runtime) as live:
+            base = f"{client.url}/conversations/{live.id}/files"
+
+            async def put(path: str, data: bytes) -> int:
+                async with client.session.put(f"{base}/content?path={path}", data=data) as answer:
+                    await answer.read()
+                    return answer.status
+
+            assert await put("deep/one.txt", b"one") == 201
+            assert await put("deep/one.txt", b"two") == 200
+            assert (work / "deep/one.txt").read_bytes() == b"two"
+            (work / "link").symlink_to("deep")
+            (work / "out").symlink_to("/etc")
+            assert await put("link/two.txt", b"2") == 201
+            assert (work / "deep/two.txt").read_bytes() == b"2"
+            assert await put("out/canary", b"bad") == 403
+            assert not Path("/etc/canary").exists()
+            _, listed = await client.ask("GET", f"/conversations/{live.id}/files")
+            assert [one["name"] for one in listed["items"]] == ["deep", "link", "out"]
+            async with client.session.get(f"{base}/content?path=deep/one.txt") as answer:
+                assert await answer.read() == b"two"
+            async with client.session.get(f"{base}/archive?path=deep") as answer:
+                with zipfile.ZipFile(io.BytesIO(await answer.read())) as archive:
+                    assert archive.read("one.txt") == b"two"
+                    assert sorted(archive.namelist()) == ["one.txt", "two.txt"]
+            async with client.session.get(f"{base}/archive?path=nothing") as answer:
+                assert answer.status == 404

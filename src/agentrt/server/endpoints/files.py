@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from pathlib import PurePosixPath
 from typing import Any
 
 import anyio.to_thread
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
-from ...conversation.workspace import WorkspaceHandle
 from ...errors import WorkspaceError
 from ...sandboxes.beneath import Beneath
 from ...sources.writings import may_instruct, note_writer
 from ...workspaces import FileEntry, FileList
+from ...workspaces.asking import Files, ReadArchive, WriteFile
 from ...workspaces.local import LocalFiles
 from ...workspaces.streaming import open_archive, open_file
+from ...workspaces.there import MOST, FilesThere
 from ..permissions import check, of_file
 from ..principals import Scope
 from ..routing import Answered, Call, Endpoint
@@ -49,17 +50,35 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
     most, path, request = call.services.settings.max_upload, call.query.path, call.request
     if int(request.headers.get("content-length", "0")) > most:
         raise WorkspaceError("file-too-large", f"the limit is {most} bytes")
-    root = await _root(await workspace_of(call))
+    workspace = await workspace_of(call)
+    if (root := await workspace.directory()) is None:
+        return await _written_there(call, await workspace.files(), await workspace.path(), most)
     real = await writable(call, root, path)
     entry, replaced = await written(call, LocalFiles(root), path, real, most, call.request.stream())
     return Answered(entry, 200 if replaced else 201)
 
 
-async def _root(workspace: WorkspaceHandle) -> str:
-    """Return the directory of a workspace. Raises `WorkspaceError` if only its place has the files."""
-    if (root := await workspace.directory()) is None:
-        raise WorkspaceError("elsewhere", "only the place of this workspace has its files: use a command")
-    return root
+async def _written_there(call: Call[Any, FilePathQuery], files: Files, root: str, most: int) -> Answered:
+    """Write a file that only the place of a workspace has, where the links there lead."""
+    assert isinstance(files, FilesThere)
+    inner = await files.leads_to(call.query.path)
+    real = os.path.join(root, inner)
+    check(call.principal, of_file(inner, real, None))
+    content = bytearray()
+    async for piece in call.request.stream():
+        content += piece
+        if len(content) > min(most, MOST):
+            raise WorkspaceError("file-too-large", f"the limit is {min(most, MOST)} bytes")
+
+    async def source() -> AsyncIterator[bytes]:
+        yield bytes(content)
+
+    there = await files.exists(inner)
+    by, services = call.principal.owner, call.services
+    async with services.hosting.placing:
+        if by is not None and may_instruct(real):
+            await note_writer(services.runtime.store.shelf, real, by)
+        return Answered(await files.write(WriteFile(inner), source), 200 if there else 201)
 
 
 async def writable(call: Call[Any, Any], root: str, path: str) -> str:
@@ -89,10 +108,21 @@ async def written(
 
 async def archive_files(call: Call[None, PathQuery]) -> Response:
     """Return a directory of the workspace as a zip archive, made while it is sent; links are left out."""
-    path = call.query.path
-    file = await open_archive(Beneath(await _root(await workspace_of(call, reading=True))), path)
+    path, workspace = call.query.path, await workspace_of(call, reading=True)
     name = f"{PurePosixPath(path).name or call.request.path_params.get('id', 'workspace')}.zip"
+    if (root := await workspace.directory()) is None:
+        made = (await workspace.files()).read(ReadArchive(path))
+        first = await anext(made)  # what cannot be done is told before the answer begins
+        return StreamingResponse(_after(first, made), headers=shown_as(name, "application/zip"))
+    file = await open_archive(Beneath(root), path)
     return FileBody(file, None, 200, shown_as(name, "application/zip"))
+
+
+async def _after(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    async with aclosing(rest):
+        yield first
+        async for piece in rest:
+            yield piece
 
 
 _GROUP = "workspace"
