@@ -30,6 +30,10 @@ for line in sys.stdin:
         result = {"tools": [{"name": "where", "inputSchema": {"type": "object"}}]}
     elif asked["method"] == "tools/call":
         result = {"content": [{"type": "text", "text": os.getcwd() + " " + str(os.path.exists(sys.argv[1]))}]}
+    elif "id" in asked:  # a newer client asks first what the server can do
+        error = {"code": -32601, "message": "Method not found"}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}), flush=True)
+        continue
     else:
         continue
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
