@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -13,6 +14,12 @@ _lock = threading.Lock()
 _portals: list[BlockingPortal] = []
 _ends: set[anyio.Event] = set()
 """One for each open conversation: set when the program ends."""
+
+
+SPARE = 8
+"""Threads that wait for the end of the program, and then serve what leaving the conversations asks of threads: since
+Python 3.12 none can be started any more.
+"""
 
 
 def loop_portal() -> BlockingPortal:
@@ -41,17 +48,23 @@ def forget_end(end: anyio.Event) -> None:
 
 
 def _run_loop(started: Future[BlockingPortal]) -> None:
+    left = list[bool]()
     try:
-        anyio.run(_serve, started)
+        anyio.run(_serve, started, left)
     except BaseException as error:
-        if started.done():
+        if not started.done():
+            started.set_exception(error)
+        elif not (left and isinstance(error, RuntimeError)):  # else asyncio wants a thread to end its own threads
             raise
-        started.set_exception(error)
 
 
-async def _serve(started: Future[BlockingPortal]) -> None:
+async def _serve(started: Future[BlockingPortal], left: list[bool]) -> None:
+    limiter = anyio.CapacityLimiter(SPARE)
     async with BlockingPortal() as portal:
         started.set_result(portal)
-        await anyio.to_thread.run_sync(threading.main_thread().join)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(SPARE):
+                tasks.start_soon(partial(anyio.to_thread.run_sync, threading.main_thread().join, limiter=limiter))
         for end in tuple(_ends):
             end.set()
+    left.append(True)
