@@ -6,9 +6,11 @@ It uses what every version has had, so that an older commit can run it too.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 import json
 import os
+import re
 import statistics
 import sys
 import time
@@ -54,7 +56,13 @@ def agent_with(*tools: str, checkpoints: bool = True) -> Any:
     """An agent with tools."""
     from agentrt import LLM, Agent, Tool
 
-    return Agent(llm=LLM(model="scripted"), tools=tuple(map(Tool, tools)), stuck=None, checkpoints=checkpoints)
+    settings = known(Agent, stuck=None, checkpoints=checkpoints)
+    return Agent(llm=LLM(model="scripted"), tools=tuple(map(Tool, tools)), **settings)
+
+
+def known(kind: Any, **given: Any) -> dict[str, Any]:
+    """The settings that this version has: an older one kept no files, and all requests."""
+    return {name: value for name, value in given.items() if name in inspect.signature(kind).parameters}
 
 
 async def calls(directory: Path, tool: str, checkpoints: bool) -> dict[str, float]:
@@ -69,7 +77,7 @@ async def calls(directory: Path, tool: str, checkpoints: bool) -> dict[str, floa
         return call_of(tool, workspace, len(marks)) if len(marks) <= CALLS else finish("done")
 
     agent = agent_with("terminal", "file_editor", checkpoints=checkpoints)
-    async with Runtime(directory / "store", client=ScriptedLLM(turn, keep=False)) as runtime:
+    async with Runtime(directory / "store", client=ScriptedLLM(turn, **known(ScriptedLLM, keep=False))) as runtime:
         async with Conversation(agent, workspace, runtime=runtime) as conversation:
             await conversation.send_message("Begin.")
             await conversation.run()
@@ -108,17 +116,22 @@ async def many(directory: Path, count: int, tool: str) -> dict[str, float]:
 
     def turn(request: Any) -> Any:
         number = sum(message.role == "assistant" for message in request.messages) + 1
-        return call_of(tool, directory, number) if number < STEPS else finish("done")
+        place = re.search(r"Work in (\S+) now", repr(request.messages))
+        assert place is not None
+        return call_of(tool, Path(place[1]), number) if number < STEPS else finish("done")
 
     agent = agent_with("terminal", "file_editor")
     sampling = asyncio.create_task(harness.sample_lag(lags))
-    async with Runtime(directory / "store", client=ScriptedLLM(turn, delay=DELAY, keep=False)) as runtime:
+    client = ScriptedLLM(turn, **known(ScriptedLLM, delay=DELAY, keep=False))
+    async with Runtime(directory / "store", client=client) as runtime:
 
         async def one(number: int) -> None:
             workspace = repository(directory / f"workspace{number}", 0)
             async with Conversation(agent, workspace, runtime=runtime) as conversation:
-                await conversation.send_message("Begin.")
+                await conversation.send_message(f"Work in {workspace} now.")
                 await conversation.run()
+            if tool == "file_editor":
+                assert len(os.listdir(workspace / "package0")) == STEPS - 1
 
         wall, used = time.perf_counter(), cpu()
         working = asyncio.gather(*(one(number) for number in range(count)))

@@ -231,3 +231,42 @@ async def test_a_tree_is_the_one_that_git_makes(workspace: Path, tmp_path: Path,
                 acts(workspace, chance)
         assert (await trees.keep()).tree == tree_by_git(workspace, tmp_path / "git")
     await trees.aclose()
+
+
+def test_files_that_changed_are_told_at_once_and_directories_are_not(workspace: Path, watched: Watch) -> None:
+    assert watched.changed_at_once() == frozenset()
+    (workspace / "one").write_text("1")
+    (workspace / "two").write_text("2")
+    (workspace / "two").rename(workspace / "three")
+    assert watched.changed_at_once() == {"one", "two", "three"}
+    assert watched.changed_at_once() == frozenset()
+    (workspace / "four").write_text("4")
+    (workspace / "made").mkdir()
+    (workspace / "made/five").write_text("5")
+    assert watched.changed_at_once() is None, "a new directory is looked at first, in a thread"
+    assert not watched.is_quiet()
+    changed = watched.changed()
+    assert changed is not None
+    assert {"four", "made", "made/five"} <= changed
+    (workspace / "made/six").write_text("6")
+    assert watched.changed_at_once() == {"made/six"}
+    assert watched.is_quiet()
+
+
+def test_one_that_hears_of_another_workspace_loses_nothing_of_it(workspace: Path, watched: Watch) -> None:
+    """All share one queue: whoever looks hands out what the kernel has told of any."""
+    other = workspace.parent / "other"
+    other.mkdir()
+    second = watch(str(other), ())
+    assert second is not None
+    try:
+        second.changed()
+        (workspace / "mine").write_text("1")
+        (other / "made").mkdir()
+        (other / "theirs").write_text("2")
+        assert second.changed_at_once() is None
+        assert watched.changed_at_once() is None, "what is told later waits behind the directory"
+        assert second.changed() == {"made", "theirs"}
+        assert watched.changed_at_once() == {"mine"}
+    finally:
+        second.close()

@@ -108,8 +108,10 @@ class FileKeeper:
         """
         self._at_work += 1
         try:
-            own = None if writes is None else await anyio.to_thread.run_sync(self.trees.own, writes)
+            own = None
             if self.on:
+                if writes is not None:
+                    own = await anyio.to_thread.run_sync(self.trees.own, writes)
                 await self._keep_before(action.llm_response_id or action.id)
             self._acts = self._due = True
             self._since = self._since if self._acting.calls else time.time_ns()

@@ -11,7 +11,6 @@ import errno
 import os
 import shutil
 from collections.abc import Set
-from pathlib import PurePosixPath
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/opt", "/nix", "/snap")
 """Directories of the system. They are searched even if a workspace is above one of them, such as `/`."""
@@ -118,8 +117,12 @@ def _is_below(path: str, workspaces: Set[str]) -> bool:
 
 def _is_within(place: str, workspaces: Set[str]) -> bool:
     """Return whether a place is in one of the workspaces. A workspace above the system does not hold the system."""
-    above = PurePosixPath(place)
-    return any(str(path) in workspaces and not _skips(str(path), place) for path in (above, *above.parents))
+    above = place
+    while above not in workspaces or _skips(above, place):
+        if above in ("/", ""):
+            return False
+        above = above.rpartition("/")[0] or "/"
+    return True
 
 
 def _skips(workspace: str, place: str) -> bool:

@@ -5,11 +5,8 @@ The C library is called directly: the packages that wrap it start programs to fi
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
-import termios
-from collections.abc import Iterator
 
 import msgspec
 
@@ -21,9 +18,10 @@ OVERFLOW, IGNORED = 0x4000, 0x8000
 ONLY_DIRECTORY, NOT_THROUGH_LINKS, NOT_AFTER_REMOVAL = 0x01000000, 0x02000000, 0x04000000
 IS_DIRECTORY = 0x40000000
 
-_MASK = (MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE) | (
-    ONLY_DIRECTORY | NOT_THROUGH_LINKS | NOT_AFTER_REMOVAL
-)
+OF_FILES = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
+"""What is told of files. Of a directory the same is told with `IS_DIRECTORY`."""
+
+_MASK = OF_FILES | ONLY_DIRECTORY | NOT_THROUGH_LINKS | NOT_AFTER_REMOVAL
 _HEAD = struct.Struct("iIII")
 _AT_ONCE = 1 << 18
 """Bytes that are read at once."""
@@ -51,26 +49,24 @@ class Inotify:
         """Watch a directory no longer."""
         libc().inotify_rm_watch(self._descriptor, directory)  # it may have been removed, which tells itself
 
-    def read(self) -> Iterator[Told]:
-        """Yield what has happened."""
+    def read(self) -> list[Told]:
+        """Return what has happened."""
+        found = list[Told]()
         while True:
             try:
                 data = os.read(self._descriptor, _AT_ONCE)
             except BlockingIOError:
-                return
-            at = 0
+                return found
+            at, last = 0, len(data) < _AT_ONCE // 2
             while at < len(data):
                 directory, mask, _, length = _HEAD.unpack_from(data, at)
                 at += _HEAD.size
-                yield Told(directory, mask, os.fsdecode(data[at : at + length].rstrip(b"\0")))
+                found.append(
+                    Told(directory, mask, data[at : at + length].rstrip(b"\0").decode("utf-8", "surrogateescape"))
+                )
                 at += length
-
-    @property
-    def has_more(self) -> bool:
-        """Whether there is something to read."""
-        count = bytearray(4)
-        fcntl.ioctl(self._descriptor, termios.FIONREAD, count)
-        return any(count)
+            if last:
+                return found
 
     def close(self) -> None:
         """Watch nothing any more."""

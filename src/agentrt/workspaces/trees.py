@@ -180,9 +180,11 @@ class Trees(StoredTrees):
         return self._store.has_files and not os.path.isdir(self._workspace)
 
     async def _kept(self, paths: Collection[str] | None, whole: bool) -> Kept:
-        if self._last is not None and not whole and self._is_quiet():
+        taken = None if whole or self._last is None or self._watch is None else self._watch.changed_at_once()
+        if taken is not None and not taken:
+            assert self._last is not None
             return self._last
-        looked = await anyio.to_thread.run_sync(self._look, paths, whole)
+        looked = await anyio.to_thread.run_sync(self._look, paths, whole, taken)
         settings, made = looked.settings, looked.made
         if looked.changed is not None:
             assert self._last is not None
@@ -204,10 +206,10 @@ class Trees(StoredTrees):
         assert self._last is not None
         return self._last
 
-    def _look(self, paths: Collection[str] | None, whole: bool) -> _Looked:
-        """Look at what has changed since the last call, or at all files. For a thread."""
+    def _look(self, paths: Collection[str] | None, whole: bool, taken: Collection[str] | None) -> _Looked:
+        """Look at what has changed since the last call, if `taken` does not say it, or at all files. For a thread."""
         settings = self._settings or self._set_up()
-        changed = self._changed_paths(paths)
+        changed = self._changed_paths(paths) if taken is None else taken
         if changed is None or self._last is None or whole:
             return self._look_at_all(settings)
         return _Looked(settings, changed, self._patched(settings, changed) if changed and settings.ignored else None)
@@ -327,7 +329,8 @@ class Trees(StoredTrees):
         for path in paths:
             place = os.path.join(self._workspace, os.path.expanduser(path))
             above, name = os.path.split(os.path.normpath(place))
-            for real in (os.path.realpath(place), os.path.join(os.path.realpath(above), name)):
+            itself = os.path.join(os.path.realpath(above), name)
+            for real in (itself, os.path.realpath(itself)) if os.path.islink(itself) else (itself,):
                 if not real.startswith(f"{root}/"):
                     return None
                 found.add(real.removeprefix(f"{root}/"))

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 
 from . import inotify
 from .fingerprint import identity_of
-from .inotify import Inotify
+from .inotify import Inotify, Told
 
 MOST_DIRECTORIES = 20_000
 """Directories of a workspace that are watched; one with more is not watched."""
@@ -49,6 +49,22 @@ class Watch:
             changed, self._changed = self._changed, None if self.is_blind else set()
             return None if changed is None else frozenset(changed)
 
+    def changed_at_once(self) -> frozenset[str] | None:
+        """Return what `changed` would, if that can be told at once; otherwise None, and nothing is taken.
+
+        This may be called on the event loop: threads that all ask would wait for each other.
+        """
+        if not _queue.lock.acquire(blocking=False):
+            return None
+        try:
+            heard = _queue.hear()
+            if self._changed is None or self.is_blind or not heard or not self._watched.is_in_place():
+                return None
+            changed, self._changed = self._changed, set()
+            return frozenset(changed)
+        finally:
+            _queue.lock.release()
+
     def is_quiet(self) -> bool:
         """Return whether nothing has changed since `changed` was called last, as far as can be told at once.
 
@@ -57,7 +73,7 @@ class Watch:
         if not _queue.lock.acquire(blocking=False):
             return False
         try:
-            return self._changed == set() and not _queue.has_news and self._watched.is_in_place()
+            return _queue.hear() and self._changed == set() and self._watched.is_in_place()
         finally:
             _queue.lock.release()
 
@@ -156,11 +172,10 @@ class _Watched:
         path = f"{here}/{name}" if here else name
         if name == ".git":
             self.note(None)  # there is another repository, or one less
-        elif not name or self._is_apart(path):
-            return
-        else:
+        elif name and path not in self.apart:
             moved = mask & inotify.IS_DIRECTORY and mask & inotify.MOVED_FROM
-            self.note(f"{path}/" if moved else path)
+            for one in self._watches:
+                one.note(f"{path}/" if moved else path)
             if mask & inotify.IS_DIRECTORY:
                 self._directory_changed(path, mask)
 
@@ -217,6 +232,8 @@ class _Queue:
         self.lock = threading.Lock()
         self._inotify: Inotify | None = None
         self._watched = dict[tuple[str, frozenset[str]], _Watched]()
+        self._heard = deque[Told]()
+        """What the kernel has told and nobody was told of."""
         self._places = defaultdict[int, list[tuple[_Watched, str]]](list)
         """The directory that a number stands for, in each workspace that has it."""
 
@@ -245,6 +262,7 @@ class _Queue:
             self._inotify.close()
             self._inotify = None
             self._places.clear()
+            self._heard.clear()
 
     def add(self, place: str, watched: _Watched, path: str) -> int:
         """Watch one directory. Raises `OSError`."""
@@ -261,25 +279,41 @@ class _Queue:
         if not places and self._places.pop(number, None) is not None and self._inotify is not None:
             self._inotify.remove(number)
 
-    @property
-    def has_news(self) -> bool:
-        """Whether the kernel has told something that was not taken."""
-        return self._inotify is not None and self._inotify.has_more
+    def hear(self) -> bool:
+        """Hand out what the kernel has told of files, up to the first news of a directory; return whether that was all.
+
+        This does not block.
+        """
+        if self._inotify is None:
+            return True
+        self._heard.extend(self._inotify.read())
+        handed = set[tuple[int, str]]()
+        while self._heard and not self._heard[0].mask & ~inotify.OF_FILES:
+            told = self._heard.popleft()
+            if (told.directory, told.name) not in handed:  # a file that is written is told of several times
+                handed.add((told.directory, told.name))
+                for watched, path in self._places.get(told.directory, ()):
+                    watched.happened(path, told.mask, told.name)
+        return not self._heard
 
     def take(self) -> None:
         """Hand out what the kernel has told."""
         if self._inotify is None:
             return
-        for told in list(self._inotify.read()):  # all of it first: what it says may have the queue closed
-            if told.mask & inotify.OVERFLOW:
-                for watched in list(self._watched.values()):
-                    watched.fail()  # new directories were not told of
-            elif told.mask & inotify.IGNORED:
-                for watched, path in self._places.pop(told.directory, ()):
-                    watched.lost(path)
-            else:
-                for watched, path in list(self._places.get(told.directory, ())):
-                    watched.happened(path, told.mask, told.name)
+        self._heard.extend(self._inotify.read())
+        while self._heard:  # what it says may have the queue closed, and this emptied
+            self._hand_out(self._heard.popleft())
+
+    def _hand_out(self, told: Told) -> None:
+        if told.mask & inotify.OVERFLOW:
+            for watched in list(self._watched.values()):
+                watched.fail()  # new directories were not told of
+        elif told.mask & inotify.IGNORED:
+            for watched, path in self._places.pop(told.directory, ()):
+                watched.lost(path)
+        else:
+            for watched, path in list(self._places.get(told.directory, ())):
+                watched.happened(path, told.mask, told.name)
 
 
 _queue = _Queue()
