@@ -8,8 +8,9 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from subprocess import DEVNULL as DEVNULL
 from subprocess import PIPE as PIPE
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+import anyio
 import anyio.to_thread
 
 from .errors import ConfigurationError
@@ -23,6 +24,11 @@ Masked = Callable[[str], str]
 
 StartSoon = Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
 """Starts a supervised task."""
+
+MOST_THREADS = 16
+"""Maximum number of threads that wait for the files of one place."""
+
+T = TypeVar("T")
 
 Stream = int | IO[Any] | None
 """A stream of a process: a descriptor or a file of this process, `PIPE`, `DEVNULL`, or this process's own (None)."""
@@ -93,7 +99,7 @@ class PlaceFiles(Files, Protocol):
     def walk(self, path: str, most: int, skipped: Collection[str] = ()) -> list[Walked]:
         """Return what is below a directory, at most `most` of it, and each directory before what is in it.
 
-        No link is followed. Directories with one of the names `skipped` are left out with all that is in them.
+        No link is followed. What has one of the names `skipped` is left out, with all that is in it.
         """
         ...
 
@@ -102,44 +108,50 @@ class AsyncFiles:
     """The files of a place, for tasks: each call is that of the same name in a thread. All raise `ToolError`."""
 
     def __init__(self, blocking: PlaceFiles) -> None:
+        self._limiter: anyio.CapacityLimiter | None = None
         self.blocking = blocking
         """The same files for code that is in a thread already: tools do all their work in one."""
 
     async def status(self, path: str) -> os.stat_result | None:
         """Return the status of a path, with links followed; None if nothing is there."""
-        return await anyio.to_thread.run_sync(self.blocking.status, path)
+        return await self._in_thread(self.blocking.status, path)
 
     async def real(self, path: str) -> str:
         """Return the path of an existing file or directory without links in it."""
-        return await anyio.to_thread.run_sync(self.blocking.real, path)
+        return await self._in_thread(self.blocking.real, path)
 
     async def names(self, path: str) -> list[tuple[str, bool, bool]]:
         """Return the entries of a directory: each name, whether it is a directory, and whether it is a link."""
-        return await anyio.to_thread.run_sync(self.blocking.names, path)
+        return await self._in_thread(self.blocking.names, path)
 
     async def walk(self, path: str, most: int, skipped: Collection[str] = ()) -> list[Walked]:
         """Return what is below a directory, at most `most` of it. No link is followed."""
-        return await anyio.to_thread.run_sync(self.blocking.walk, path, most, skipped)
+        return await self._in_thread(self.blocking.walk, path, most, skipped)
 
     async def modified(self, directory: str, paths: Sequence[str]) -> list[int]:
         """Return when files below a directory were changed last, in nanoseconds; 0 for one that is gone."""
-        return await anyio.to_thread.run_sync(self.blocking.modified, directory, paths)
+        return await self._in_thread(self.blocking.modified, directory, paths)
 
     async def read(self, path: str) -> bytes:
         """Return the bytes of a file."""
-        return await anyio.to_thread.run_sync(self.blocking.read, path)
+        return await self._in_thread(self.blocking.read, path)
 
     async def write(self, path: str, data: bytes) -> None:
         """Write a file, which may be new, completely or not at all."""
-        await anyio.to_thread.run_sync(self.blocking.write, path, data)
+        await self._in_thread(self.blocking.write, path, data)
 
     async def move(self, path: str, target: str) -> None:
         """Move a file to another path, where nothing is."""
-        await anyio.to_thread.run_sync(self.blocking.move, path, target)
+        await self._in_thread(self.blocking.move, path, target)
 
     async def remove(self, path: str) -> None:
         """Remove a file."""
-        await anyio.to_thread.run_sync(self.blocking.remove, path)
+        await self._in_thread(self.blocking.remove, path)
+
+    async def _in_thread(self, function: Callable[..., T], *given: Any) -> T:
+        """Call it in one of this place's own threads: one that does not answer keeps no others waiting."""
+        self._limiter = self._limiter or anyio.CapacityLimiter(MOST_THREADS)
+        return await anyio.to_thread.run_sync(function, *given, limiter=self._limiter)
 
 
 @dataclass(frozen=True)

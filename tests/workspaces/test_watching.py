@@ -238,7 +238,7 @@ def test_files_that_changed_are_told_at_once_and_directories_are_not(workspace: 
     (workspace / "one").write_text("1")
     (workspace / "two").write_text("2")
     (workspace / "two").rename(workspace / "three")
-    assert watched.changed_at_once() == {"one", "two", "three"}
+    assert watched.changed_at_once() == frozenset({"one", "two", "three"})
     assert watched.changed_at_once() == frozenset()
     (workspace / "four").write_text("4")
     (workspace / "made").mkdir()
@@ -249,7 +249,7 @@ def test_files_that_changed_are_told_at_once_and_directories_are_not(workspace: 
     assert changed is not None
     assert {"four", "made", "made/five"} <= changed
     (workspace / "made/six").write_text("6")
-    assert watched.changed_at_once() == {"made/six"}
+    assert watched.changed_at_once() == frozenset({"made/six"})
     assert watched.is_quiet()
 
 
@@ -266,7 +266,7 @@ def test_one_that_hears_of_another_workspace_loses_nothing_of_it(workspace: Path
         (other / "theirs").write_text("2")
         assert second.changed_at_once() is None
         assert watched.changed_at_once() is None, "what is told later waits behind the directory"
-        assert second.changed() == {"made", "theirs"}
-        assert watched.changed_at_once() == {"mine"}
+        assert second.changed() == frozenset({"made", "theirs"})
+        assert watched.changed_at_once() == frozenset({"mine"})
     finally:
         second.close()

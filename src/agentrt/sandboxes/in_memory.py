@@ -80,14 +80,14 @@ class MemoryFiles:
         prefix, found = f"{top.rstrip('/')}/", list[Walked]()
         for one in sorted({*self.content, *self.links, *self.directories}):
             below = one[len(prefix) :].split("/")
-            if one.startswith(prefix) and one != "/" and not set(skipped).intersection(below[:-1]):
+            if one.startswith(prefix) and one != "/" and not set(skipped).intersection(below):
                 if one in self.links:
                     target = self.links[one]
                     found.append(Walked("/".join(below), stat.S_IFLNK | 0o777, len(target), 0, target))
                 elif one in self.content:
                     size, mode = len(self.content[one]), stat.S_IFREG | self.modes.get(one, 0o644)
                     found.append(Walked("/".join(below), mode, size, self.changed.get(one, 0)))
-                elif below[-1] not in skipped:
+                else:
                     found.append(Walked("/".join(below), stat.S_IFDIR | 0o755, 0, 0))
         return found[:most]
 

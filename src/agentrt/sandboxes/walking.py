@@ -11,7 +11,7 @@ def walked(directory: str, most: int, skipped: Collection[str] = ()) -> list[tup
     """Return what is below a directory, at most `most` of it, each as the fields of `placing.Walked`; a directory comes
     before what is in it.
 
-    No link is followed, and directories with these names are left out. What goes meanwhile, or cannot be read, is
+    No link is followed, and what has one of these names is left out. What goes meanwhile, or cannot be read, is
     missing. Raises `OSError` if the directory itself cannot be read. For a thread.
     """
     found: list[tuple[str, int, int, int, str]] = []
@@ -25,6 +25,8 @@ def walked(directory: str, most: int, skipped: Collection[str] = ()) -> list[tup
         except OSError:
             continue
         for name in names:
+            if name in skipped:
+                continue
             path = f"{above}{name}"
             try:
                 status = os.lstat(f"{directory}/{path}")
@@ -32,8 +34,6 @@ def walked(directory: str, most: int, skipped: Collection[str] = ()) -> list[tup
             except OSError:
                 continue
             if stat.S_ISDIR(status.st_mode):
-                if name in skipped:
-                    continue
                 left.append(f"{path}/")
             found.append((path, status.st_mode, status.st_size, status.st_ctime_ns, target))
     return found[:most]

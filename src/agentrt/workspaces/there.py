@@ -96,16 +96,14 @@ class FilesThere:
 
     async def _archived(self, path: str) -> AsyncGenerator[bytes]:
         """Yield an archive of a copy of a directory, made here."""
-        parts = parts_of(path)
-        above = "".join(f"{part}/" for part in parts)
-        await self._inside(path)
-        mirror = PlaceMirror(self._place, lambda one: one.path.startswith(above))
+        mirror = PlaceMirror(self._place, root=await self._inside(path))
         try:
             try:
                 await mirror.fetch()
             except ToolError as error:
-                raise WorkspaceError("archive-too-large", str(error)) from error
-            file = await open_archive(Beneath(mirror.directory), path)
+                code = "archive-too-large" if " more than " in str(error) else "file"
+                raise WorkspaceError(code, str(error)) from error
+            file = await open_archive(Beneath(mirror.directory), "")
             try:
                 async with aclosing(pieces(file)) as found:
                     async for piece in found:
@@ -120,7 +118,8 @@ class FilesThere:
         """Return where a file that is written lands, relative to the workspace. Raises `WorkspaceError`."""
         await self._prepared()
         root, real = await _done(self._place.files.real(self._root)), await self._leads_to(parts_of(path))
-        return real.removeprefix(root).removeprefix(self._root).strip("/")
+        within = next(one for one in (root, self._root) if real.startswith(f"{one.rstrip('/')}/"))
+        return real[len(within) :].strip("/")
 
     async def exists(self, path: str) -> bool:
         """Return whether something is at a path. Raises `WorkspaceError`."""
@@ -128,15 +127,19 @@ class FilesThere:
 
     async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
         """Replace a file with the bytes of a source, once all of them have arrived. Raises `WorkspaceError`."""
-        await self._prepared()
-        parts = parts_of(wanted.path)
-        path, content = await self._leads_to(parts), bytearray()
+        content = bytearray()
         async for piece in source():
             content += piece
             if len(content) > MOST:
                 raise WorkspaceError("file-too-large", f"the limit is {MOST} bytes")
+        return await self.write_at(await self.leads_to(wanted.path), bytes(content))
+
+    async def write_at(self, path: str, content: bytes) -> FileEntry:
+        """Replace a file at a path in which no part is a link. Raises `WorkspaceError`."""
+        parts = parts_of(path)
+        path = join(self._root, *parts)
         try:
-            await _done(to_thread.run_sync(self._place.files.blocking.rated({}).write, path, bytes(content)))
+            await _done(to_thread.run_sync(self._place.files.blocking.rated({}).write, path, content))
         except WorkspaceError as error:
             if " leads to " in error.detail:  # a link that leads nowhere yet
                 raise WorkspaceError("path-outside", "a link leads elsewhere") from error

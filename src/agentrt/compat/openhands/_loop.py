@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -58,13 +57,17 @@ def _run_loop(started: Future[BlockingPortal]) -> None:
             raise
 
 
+async def _until_the_end(limiter: anyio.CapacityLimiter) -> None:
+    await anyio.to_thread.run_sync(threading.main_thread().join, limiter=limiter)
+
+
 async def _serve(started: Future[BlockingPortal], left: list[bool]) -> None:
     limiter = anyio.CapacityLimiter(SPARE)
     async with BlockingPortal() as portal:
         started.set_result(portal)
         async with anyio.create_task_group() as tasks:
             for _ in range(SPARE):
-                tasks.start_soon(partial(anyio.to_thread.run_sync, threading.main_thread().join, limiter=limiter))
+                tasks.start_soon(_until_the_end, limiter)
         for end in tuple(_ends):
             end.set()
     left.append(True)

@@ -15,7 +15,7 @@ from ...errors import WorkspaceError
 from ...sandboxes.beneath import Beneath
 from ...sources.writings import may_instruct, note_writer
 from ...workspaces import FileEntry, FileList
-from ...workspaces.asking import Files, ReadArchive, WriteFile
+from ...workspaces.asking import Files, ReadArchive
 from ...workspaces.local import LocalFiles
 from ...workspaces.streaming import open_archive, open_file
 from ...workspaces.there import MOST, FilesThere
@@ -61,24 +61,21 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
 async def _written_there(call: Call[Any, FilePathQuery], files: Files, root: str, most: int) -> Answered:
     """Write a file that only the place of a workspace has, where the links there lead."""
     assert isinstance(files, FilesThere)
-    inner = await files.leads_to(call.query.path)
-    real = os.path.join(root, inner)
-    check(call.principal, of_file(inner, real, None))
     content = bytearray()
     async for piece in call.request.stream():
         content += piece
         if len(content) > min(most, MOST):
             raise WorkspaceError("file-too-large", f"the limit is {min(most, MOST)} bytes")
 
-    async def source() -> AsyncIterator[bytes]:
-        yield bytes(content)
-
+    inner = await files.leads_to(call.query.path)  # once all has arrived: a link could come meanwhile
+    real = os.path.join(root, inner)
+    check(call.principal, of_file(inner, real, None))
     there = await files.exists(inner)
     by, services = call.principal.owner, call.services
-    async with services.hosting.placing:
-        if by is not None and may_instruct(real):
+    if by is not None and may_instruct(real):
+        async with services.hosting.placing:
             await note_writer(services.runtime.store.shelf, real, by)
-        return Answered(await files.write(WriteFile(inner), source), 200 if there else 201)
+    return Answered(await files.write_at(inner, bytes(content)), 200 if there else 201)
 
 
 async def writable(call: Call[Any, Any], root: str, path: str) -> str:
