@@ -7,9 +7,10 @@ import contextlib
 import gc
 import os
 import tracemalloc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import anyio
 import msgspec
@@ -122,14 +123,21 @@ async def test_what_is_at_work_keeps_it_awake(tmp_path: Path) -> None:
         assert conversation.state.prompt is not None
 
 
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A directory whose name takes little memory: it is in each stub."""
+    with TemporaryDirectory(prefix="s", dir="/tmp") as made:
+        yield Path(made)
+
+
 @pytest.mark.long
-async def test_a_sleeping_conversation_is_a_stub_of_two_kilobytes(tmp_path: Path) -> None:
+async def test_a_sleeping_conversation_is_a_stub_of_two_kilobytes(short_path: Path) -> None:
     """Without a task or a descriptor."""
-    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([say("Hello.")] * 200, keep=False))
+    runtime = Runtime(short_path / "store", client=ScriptedLLM([say("Hello.")] * 500, keep=False))
     async with runtime:
 
         async def lived() -> Conversation:
-            conversation = Conversation(AGENT, tmp_path, runtime=runtime)
+            conversation = Conversation(AGENT, short_path, runtime=runtime)
             await conversation.__aenter__()
             await conversation.send_message("hello")
             await conversation.run()
@@ -141,7 +149,7 @@ async def test_a_sleeping_conversation_is_a_stub_of_two_kilobytes(tmp_path: Path
         gc.collect()
         tracemalloc.start()
         try:
-            conversations = [await lived() for _ in range(120)]
+            conversations = [await lived() for _ in range(400)]
             gc.collect()
             traces = tracemalloc.take_snapshot().traces
             traced = sum(trace.size for trace in traces if trace.size < TABLE) / len(conversations)
