@@ -24,6 +24,8 @@ WARM = 5
 """Calls that are not measured."""
 OPENED = 50
 COMMAND = "echo {}"
+BEGIN = "Work in {} now."
+"""A message that names the workspace: one model serves all conversations."""
 STEPS, DELAY = 10, 0.2
 """Of each of many conversations; the seconds of a call of the model."""
 
@@ -63,6 +65,13 @@ def agent_with(*tools: str, checkpoints: bool = True) -> Any:
 def known(kind: Any, **given: Any) -> dict[str, Any]:
     """The settings that this version has: an older one kept no files, and all requests."""
     return {name: value for name, value in given.items() if name in inspect.signature(kind).parameters}
+
+
+def so_far(request: Any) -> tuple[int, Path]:
+    """How many calls the model has made in a conversation that began with `BEGIN`, and its workspace."""
+    place = re.search(BEGIN.format(r"(\S+)"), repr(request.messages))
+    assert place is not None
+    return sum(message.role == "assistant" for message in request.messages), Path(place[1])
 
 
 async def calls(directory: Path, tool: str, checkpoints: bool) -> dict[str, float]:
@@ -115,10 +124,8 @@ async def many(directory: Path, count: int, tool: str) -> dict[str, float]:
     lags = list[float]()
 
     def turn(request: Any) -> Any:
-        number = sum(message.role == "assistant" for message in request.messages) + 1
-        place = re.search(r"Work in (\S+) now", repr(request.messages))
-        assert place is not None
-        return call_of(tool, Path(place[1]), number) if number < STEPS else finish("done")
+        number, workspace = so_far(request)
+        return call_of(tool, workspace, number + 1) if number + 1 < STEPS else finish("done")
 
     agent = agent_with("terminal", "file_editor")
     sampling = asyncio.create_task(harness.sample_lag(lags))
@@ -128,7 +135,7 @@ async def many(directory: Path, count: int, tool: str) -> dict[str, float]:
         async def one(number: int) -> None:
             workspace = repository(directory / f"workspace{number}", 0)
             async with Conversation(agent, workspace, runtime=runtime) as conversation:
-                await conversation.send_message(f"Work in {workspace} now.")
+                await conversation.send_message(BEGIN.format(workspace))
                 await conversation.run()
             if tool == "file_editor":
                 assert len(os.listdir(workspace / "package0")) == STEPS - 1
@@ -173,16 +180,20 @@ async def coming_and_going(directory: Path, count: int) -> dict[str, float]:
     from agentrt import Conversation, Runtime
     from agentrt.testing import ScriptedLLM, finish
 
-    turns = [call_of("file_editor", directory, 0), call_of("terminal", directory, 1), finish("done")]
+    def turn(request: Any) -> Any:
+        number, workspace = so_far(request)
+        return finish("done") if number == 2 else call_of(("file_editor", "terminal")[number], workspace, number)
+
     agent = agent_with("terminal", "file_editor")
-    async with Runtime(directory / "store", client=ScriptedLLM(turns, keep=False)) as runtime:
+    async with Runtime(directory / "store", client=ScriptedLLM(turn, **known(ScriptedLLM, keep=False))) as runtime:
         for number in range(count + count // 4):
             if number == count // 4:  # by then, what is loaded once is there
                 memory, opened, wall = megabytes("VmRSS"), descriptors(), time.perf_counter()
             workspace = repository(directory / f"workspace{number}", 1)
             async with Conversation(agent, workspace, runtime=runtime) as conversation:
-                await conversation.send_message("Begin.")
+                await conversation.send_message(BEGIN.format(workspace))
                 await conversation.run()
+            assert (workspace / "package0/new0.py").exists()
         took = (time.perf_counter() - wall) / count * 1e3
     grown = megabytes("VmRSS") - memory
     return {"ms each": took, "KB each": grown / count * 1e3, "descriptors grown": descriptors() - opened}

@@ -99,7 +99,7 @@ class PlaceFiles(Files, Protocol):
     def walk(self, path: str, most: int, skipped: Collection[str] = ()) -> list[Walked]:
         """Return what is below a directory, at most `most` of it, and each directory before what is in it.
 
-        No link is followed. What has one of the names `skipped` is left out, with all that is in it.
+        No link is followed. Entries with one of the names `skipped` are left out, with all below them.
         """
         ...
 
@@ -139,6 +139,10 @@ class AsyncFiles:
     async def write(self, path: str, data: bytes) -> None:
         """Write a file, which may be new, completely or not at all."""
         await self._in_thread(self.blocking.write, path, data)
+
+    async def write_itself(self, path: str, data: bytes) -> None:
+        """Write the file at a path, and refuse a path that leads elsewhere by a link."""
+        await self._in_thread(self.blocking.rated({}).write, path, data)
 
     async def move(self, path: str, target: str) -> None:
         """Move a file to another path, where nothing is."""
@@ -202,9 +206,8 @@ class Mirror(Protocol):
         ...
 
     async def put(self) -> frozenset[str]:
-        """Make the workspace what the copy is; return the paths that stay because they changed after `fetch`.
-
-        Raises `ToolError`.
+        """Make the workspace what the copy is; return the paths that stay as they are there: those that changed after
+        `fetch`, and those that could not be written. Raises `ToolError` if nothing could be.
         """
         ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -26,15 +27,7 @@ ROUNDS = 100
 
 @pytest.mark.parametrize("count", [1_100, pytest.param(30_000, marks=pytest.mark.long)])
 def test_a_crash_at_any_round_loses_nothing_and_does_nothing_twice(tmp_path: Path, node: str, count: int) -> None:
-    async def life(world: World) -> None:
-        tree = Tree(world, tmp_path, LIMITS, below=ALONE)
-        assert ended(await tree.crash_and_finish(ROUNDS)) == FINISHED
-        logs = await tree.logs()
-        check_sums(logs, TOP, tree.sent)
-        check_work(logs, tree.counted)
-
-    worlds = each_seed(count, life, node)
-    assert len(worlds) == 1 or sum(world.crashes for world in worlds) > len(worlds) / 2
+    crash_each_seed(tmp_path, node, count)
 
 
 TERMINALS = ("terminal", "count", "terminal")
@@ -43,8 +36,14 @@ TERMINALS = ("terminal", "count", "terminal")
 
 @pytest.mark.parametrize("count", [150, pytest.param(5_000, marks=pytest.mark.long)])
 def test_a_command_in_a_terminal_runs_once_whenever_the_process_crashes(tmp_path: Path, node: str, count: int) -> None:
+    crash_each_seed(tmp_path, node, count, steps=TERMINALS)
+
+
+def crash_each_seed(tmp_path: Path, node: str, count: int, **given: Any) -> None:
+    """Crash a conversation as each seed says, and check its log once it has finished."""
+
     async def life(world: World) -> None:
-        tree = Tree(world, tmp_path, LIMITS, below=ALONE, steps=TERMINALS)
+        tree = Tree(world, tmp_path, LIMITS, below=ALONE, **given)
         assert ended(await tree.crash_and_finish(ROUNDS)) == FINISHED
         logs = await tree.logs()
         check_sums(logs, TOP, tree.sent)

@@ -45,7 +45,6 @@ class MemoryFiles:
     def __init__(self, directory: str) -> None:
         self.content: dict[str, bytes] = {}
         self.links: dict[str, str] = {}
-        self.modes: dict[str, int] = {}
         self.changed: dict[str, int] = {}
         """How often files were written."""
         self.directories = {"/", *_above(normpath(directory)), normpath(directory)}
@@ -85,7 +84,7 @@ class MemoryFiles:
                     target = self.links[one]
                     found.append(Walked("/".join(below), stat.S_IFLNK | 0o777, len(target), 0, target))
                 elif one in self.content:
-                    size, mode = len(self.content[one]), stat.S_IFREG | self.modes.get(one, 0o644)
+                    size, mode = len(self.content[one]), stat.S_IFREG | 0o644
                     found.append(Walked("/".join(below), mode, size, self.changed.get(one, 0)))
                 else:
                     found.append(Walked("/".join(below), stat.S_IFDIR | 0o755, 0, 0))

@@ -44,6 +44,10 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 Entries = Mapping[str, Walked]
 
 
+class TooMuch(ToolError):
+    """Raised for more files or bytes than are copied."""
+
+
 class PlaceMirror:
     """A copy of files and links; `.git` and empty directories are not in it. One call at a time."""
 
@@ -64,7 +68,7 @@ class PlaceMirror:
         self._held = self._closed = False
         self._alone = threading.Lock()
         self._there: Entries = {}
-        """What was fetched, as it was there."""
+        """The entries that were fetched, as the place listed them."""
         self._here: Entries = {}
         """What the copy was then."""
 
@@ -82,6 +86,9 @@ class PlaceMirror:
         here = await anyio.to_thread.run_sync(self._looked)
         same = {path for path in there if path in here and _is_same(old, there, path)}
         same = {path for path in same if _is_same(self._here, here, path)}
+        if len(same) == len(there) == len(here):
+            self._there = there
+            return
         await anyio.to_thread.run_sync(self._drop, [path for path in here if path not in same])
         brought = {path: there[path] for path in same}
         left, failed = MOST_BYTES - sum(one.size for one in brought.values()), list[Exception]()
@@ -148,9 +155,7 @@ class PlaceMirror:
             await self._ran(script, path, dirname(path) or ".", new.target)
             return
         data = await anyio.to_thread.run_sync(self._read, path)
-        # not through a link that has come meanwhile
-        write = self._place.files.blocking.rated({}).write
-        await anyio.to_thread.run_sync(write, f"{self._root}/{path}", data)
+        await self._place.files.write_itself(f"{self._root}/{path}", data)  # a link may have come meanwhile
         if old is None or not was_file or (old.mode ^ new.mode) & 0o111:
             await self._ran(f'chmod {stat.S_IMODE(new.mode) & 0o777:o} -- "$1"', path)
 
@@ -159,11 +164,11 @@ class PlaceMirror:
         await anyio.to_thread.run_sync(self._remove)
 
     @property
-    def _too_much(self) -> ToolError:
-        return ToolError(f"{self._root} has more than {MOST_FILES:,} files and directories, or {MOST_BYTES >> 20} MiB")
+    def _too_much(self) -> TooMuch:
+        return TooMuch(f"{self._root} has more than {MOST_FILES:,} files and directories, or {MOST_BYTES >> 20} MiB")
 
     async def _walked(self) -> tuple[Entries, Collection[str]]:
-        """Return the files and links of the workspace, and its directories. One that is gone has none."""
+        """Return the files and links of the workspace, and its directories; none if the workspace is gone."""
         files = self._place.files
         if await files.status(self._root) is None:
             return {}, ()

@@ -11,7 +11,7 @@ def walked(directory: str, most: int, skipped: Collection[str] = ()) -> list[tup
     """Return what is below a directory, at most `most` of it, each as the fields of `placing.Walked`; a directory comes
     before what is in it.
 
-    No link is followed, and what has one of these names is left out. What goes meanwhile, or cannot be read, is
+    No link is followed, and entries with one of these names are left out. What goes meanwhile, or cannot be read, is
     missing. Raises `OSError` if the directory itself cannot be read. For a thread.
     """
     found: list[tuple[str, int, int, int, str]] = []

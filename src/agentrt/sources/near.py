@@ -79,7 +79,6 @@ def as_there(found: Gathered, copy: Path, workspace: WorkspaceSpec) -> Gathered:
     told = "its hooks, MCP servers and permissions are not read: this machine does not see the files that they run"
     return msgspec.structs.replace(
         there,
-        facts=msgspec.structs.replace(there.facts, directory=workspace.path),
         hooks=(),
         hooks_path="",
         servers={},

@@ -19,7 +19,7 @@ ONLY_DIRECTORY, NOT_THROUGH_LINKS, NOT_AFTER_REMOVAL = 0x01000000, 0x02000000, 0
 IS_DIRECTORY = 0x40000000
 
 OF_FILES = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
-"""What is told of files. Of a directory the same is told with `IS_DIRECTORY`."""
+"""Events of files; those of a directory have `IS_DIRECTORY`, too."""
 
 _MASK = OF_FILES | ONLY_DIRECTORY | NOT_THROUGH_LINKS | NOT_AFTER_REMOVAL
 _HEAD = struct.Struct("iIII")

@@ -10,6 +10,7 @@ from ..decisions.file_history import By, FileHistory, Moment
 from ..errors import WorkspaceError
 from ..sandboxes.beneath import parts_of
 from ..sandboxes.entries import FileChange, FileChanges, FileDiff, FileEntry, FileList, printable
+from .asking import AskFileChanges, AskFileDiff, ListFiles
 from .tree_listing import Stored
 from .trees import Trees
 
@@ -82,6 +83,34 @@ class KeptFiles:
         if moments or (self._keeps and not history.moments):
             return moments
         raise _missing(since)
+
+
+class Earlier:
+    """The earlier versions of a workspace's files, if any are kept. All methods raise `WorkspaceError`."""
+
+    def __init__(self, kept: KeptFiles | None) -> None:
+        self._kept = kept
+
+    async def ask(self, question: ListFiles | AskFileChanges | AskFileDiff) -> FileList | FileChanges | FileDiff:
+        """Return the reply to a question about an event, or about two."""
+        match question:
+            case ListFiles(path=path, at=at):
+                assert at is not None
+                return await self._there.list(path, at)
+            case AskFileChanges(since=since, until=until):
+                return await self._there.changes(since, until)
+            case AskFileDiff(path=path, since=since, until=until):
+                return await self._there.diff(path, since, until)
+
+    async def read(self, path: str, at: int) -> bytes:
+        """Return a file as it was after an event."""
+        return await self._there.read(path, at)
+
+    @property
+    def _there(self) -> KeptFiles:
+        if self._kept is None:
+            raise WorkspaceError("no-checkpoint", "this store keeps none")
+        return self._kept
 
 
 def _there(moment: Moment | None, at: int) -> Moment:

@@ -29,7 +29,7 @@ from .asking import (
 )
 from .git import changes, diff
 from .ignoring import marked
-from .kept_files import KeptFiles
+from .kept_files import Earlier, KeptFiles
 from .streaming import close, open_archive, open_file, pieces, writer
 
 LISTED = 10_000
@@ -44,17 +44,13 @@ class LocalFiles:
 
     def __init__(self, root: str, kept: KeptFiles | None = None) -> None:
         """`kept` has the earlier versions of the files."""
-        self.root, self._tree, self._kept = root, Beneath(root), kept
+        self.root, self._tree, self._earlier = root, Beneath(root), Earlier(kept)
 
     async def ask(self, question: Question) -> Found:
         """Return the reply to a question. Raises `WorkspaceError`."""
         match question:
-            case ListFiles(path=path, at=int(at)):
-                return await self._then.list(path, at)
-            case AskFileChanges(since=since, until=until):
-                return await self._then.changes(since, until)
-            case AskFileDiff(path=path, since=since, until=until):
-                return await self._then.diff(path, since, until)
+            case ListFiles(at=int()) | AskFileChanges() | AskFileDiff():
+                return await self._earlier.ask(question)
             case ListFiles(path=path):
                 entries = await anyio.to_thread.run_sync(self._tree.list, path)
                 items = await marked(self.root, entries[:LISTED])
@@ -79,7 +75,7 @@ class LocalFiles:
     async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
         """Yield bytes, in pieces. Raises `WorkspaceError`."""
         if isinstance(wanted, ReadFile) and wanted.at is not None:
-            yield await self._then.read(wanted.path, wanted.at)
+            yield await self._earlier.read(wanted.path, wanted.at)
             return
         open_it = open_archive if isinstance(wanted, ReadArchive) else open_file
         file = await open_it(self._tree, wanted.path)
@@ -89,12 +85,6 @@ class LocalFiles:
                     yield piece
         finally:
             await close(file)
-
-    @property
-    def _then(self) -> KeptFiles:
-        if self._kept is None:
-            raise WorkspaceError("no-checkpoint", "this store keeps none")
-        return self._kept
 
     async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
         """Replace a file with the bytes of a source, once all of them have arrived. Raises `WorkspaceError`."""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ..errors import ToolError, WorkspaceError
 from ..placing import Mirror
+from ..sandboxes.mirror import TooMuch
 from .tree_listing import Change
 from .trees import Kept, Restored, Trees
 
@@ -41,7 +42,7 @@ class MirroredTrees(Trees):
         try:
             await self._mirror.fetch()
         except ToolError as error:
-            raise WorkspaceError("too-many-files" if " more than " in str(error) else "file", str(error)) from error
+            raise WorkspaceError("too-many-files" if isinstance(error, TooMuch) else "file", str(error)) from error
         return await super().keep(None, whole=whole)
 
     async def restore(self, target: str, theirs: Iterable[Change] = (), through: Sequence[str] = ()) -> Restored:

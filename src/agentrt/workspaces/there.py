@@ -10,13 +10,12 @@ from posixpath import dirname, join
 from typing import TypeVar, assert_never
 
 import anyio
-from anyio import to_thread
 
 from ..errors import ToolError, WorkspaceError
 from ..placing import Place
 from ..sandboxes.beneath import Beneath, parts_of
 from ..sandboxes.entries import FileEntry, FileList, GitChanges, GitDiff, kind_of, printable
-from ..sandboxes.mirror import PlaceMirror
+from ..sandboxes.mirror import PlaceMirror, TooMuch
 from ..sandboxes.programs import Printed, printed
 from .asking import (
     AskChanges,
@@ -32,7 +31,7 @@ from .asking import (
     WriteFile,
 )
 from .git import CHANGES, OUTPUT, SECONDS, changed, diff_words, status_words
-from .kept_files import KeptFiles
+from .kept_files import Earlier, KeptFiles
 from .streaming import PIECE, close, open_archive, pieces
 
 LISTED = 1_000
@@ -52,17 +51,13 @@ class FilesThere:
 
     def __init__(self, place: Place, kept: KeptFiles | None = None) -> None:
         """`kept` has the earlier versions of the files."""
-        self._place, self._root, self._kept = place, place.workspace.path, kept
+        self._place, self._root, self._earlier = place, place.workspace.path, Earlier(kept)
 
     async def ask(self, question: Question) -> Found:
         """Return the reply to a question. Raises `WorkspaceError`."""
         match question:
-            case ListFiles(path=path, at=int(at)):
-                return await self._then.list(path, at)
-            case AskFileChanges(since=since, until=until):
-                return await self._then.changes(since, until)
-            case AskFileDiff(path=path, since=since, until=until):
-                return await self._then.diff(path, since, until)
+            case ListFiles(at=int()) | AskFileChanges() | AskFileDiff():
+                return await self._earlier.ask(question)
         await self._prepared()
         match question:
             case ListFiles(path=path):
@@ -74,12 +69,6 @@ class FilesThere:
             case _:
                 assert_never(question)
 
-    @property
-    def _then(self) -> KeptFiles:
-        if self._kept is None:
-            raise WorkspaceError("no-checkpoint", "this store keeps none")
-        return self._kept
-
     async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
         """Yield bytes, in pieces. Raises `WorkspaceError`."""
         if isinstance(wanted, ReadArchive):
@@ -88,7 +77,7 @@ class FilesThere:
                     yield piece
             return
         if wanted.at is not None:
-            yield await self._then.read(wanted.path, wanted.at)
+            yield await self._earlier.read(wanted.path, wanted.at)
             return
         content = await _done(self._place.files.read(await self._inside(wanted.path)))
         for begin in range(0, len(content), PIECE):
@@ -101,8 +90,9 @@ class FilesThere:
             try:
                 await mirror.fetch()
             except ToolError as error:
-                code = "archive-too-large" if " more than " in str(error) else "file"
-                raise WorkspaceError(code, str(error)) from error
+                raise WorkspaceError(
+                    "archive-too-large" if isinstance(error, TooMuch) else "file", str(error)
+                ) from error
             file = await open_archive(Beneath(mirror.directory), "")
             try:
                 async with aclosing(pieces(file)) as found:
@@ -139,7 +129,7 @@ class FilesThere:
         parts = parts_of(path)
         path = join(self._root, *parts)
         try:
-            await _done(to_thread.run_sync(self._place.files.blocking.rated({}).write, path, content))
+            await _done(self._place.files.write_itself(path, content))
         except WorkspaceError as error:
             if " leads to " in error.detail:  # a link that leads nowhere yet
                 raise WorkspaceError("path-outside", "a link leads elsewhere") from error
