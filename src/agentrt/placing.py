@@ -193,6 +193,15 @@ class Rlimits:
         return ["/bin/sh", "-c", f'{limits}exec "$@"', "sh", *command]
 
 
+class Reader(NamedTuple):
+    """What a program of our own needs that only reads: the paths that it sees besides the system and its directory, and
+    those that it may write. The programs of a conversation's place see what is in that place instead of `reads`.
+    """
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+
 class Mirror(Protocol):
     """A copy, in a directory of this machine, of the files of a workspace that only its place has."""
 
@@ -369,11 +378,14 @@ class Place(Protocol):
 
 @dataclass(frozen=True)
 class Setting:
-    """What a place gets of its conversation: `masked` finds its secrets, and `conversation` marks its processes."""
+    """What a place gets of its conversation: `masked` finds its secrets, `conversation` marks its processes, and
+    `hidden` are directories of this machine that nothing there may see, such as the store.
+    """
 
     start_soon: StartSoon
     masked: Masked = str
     conversation: str = ""
+    hidden: tuple[str, ...] = ()
 
 
 async def unchecked(workspace: Any) -> None:

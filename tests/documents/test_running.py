@@ -31,7 +31,7 @@ def workers() -> list[psutil.Process]:
     found: list[psutil.Process] = []
     for each in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):  # it has ended meanwhile
-            if any(part.endswith("worker.py") for part in each.cmdline()):
+            if each.name() != "bwrap" and any(part.endswith("worker.py") for part in each.cmdline()):
                 found.append(each)
     return found
 

@@ -55,7 +55,8 @@ async def test_no_program_of_a_workspace_is_started(
     said = await printed(THIS_MACHINE, ["sh", "-c", "command -v env"], cwd="/", environment={}, seconds=5, most=100)
     assert said.output.startswith((b"/usr/bin/env", b"/bin/env"))
     assert not is_installed("relative/git")
-    await printed(THIS_MACHINE, ["git", "init", "-q"], cwd=str(project), environment={}, seconds=5, most=100)
+    where = str(project)
+    await printed(THIS_MACHINE, ["git", "init", "-q"], cwd=where, environment={}, seconds=5, most=100, writes=(where,))
     assert (await changes(str(project))).items
     events = [samples.message(), samples.action("look")]
     assert (await CRITICS["empty_patch"]().evaluate(events, LocalWorkspace(str(project)))).score == 1

@@ -13,16 +13,17 @@ from agentrt.sandboxes.in_memory import Act, InMemory, MemoryWorkspace
 from agentrt.sandboxes.kinds import place_of
 from agentrt.sandboxes.shell import Shell
 from agentrt.specs import LocalWorkspace
+from agentrt.specs.workspace import Confine
 
 from .places import FILES, PROGRAMS, SECONDS, Check
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("check", [*FILES, *PROGRAMS], ids=lambda check: check.__name__)
-async def test_this_machine(check: Check, tmp_path: Path) -> None:
+async def test_this_machine(check: Check, tmp_path: Path, confine: Confine) -> None:
     (tmp_path / "work").mkdir()
     async with anyio.create_task_group() as tasks:
-        place = place_of(LocalWorkspace(str(tmp_path / "work")), Setting(tasks.start_soon))
+        place = place_of(LocalWorkspace(str(tmp_path / "work"), confine=confine), Setting(tasks.start_soon))
         try:
             with anyio.fail_after(SECONDS):
                 await check(place)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import anyio
 import psutil
 import pytest
 
 from agentrt.sandboxes.here import THIS_MACHINE
 from agentrt.sandboxes.programs import Printed, printed
+
+from .living import until
 
 pytestmark = pytest.mark.real
 
@@ -38,19 +37,24 @@ async def test_much_on_its_standard_error_keeps_it_from_nothing() -> None:
     assert said.output == b"done\n"
 
 
-async def test_it_is_ended_after_its_time(tmp_path: Path) -> None:
+async def test_it_is_ended_after_its_time() -> None:
     with pytest.raises(TimeoutError):
-        await sh(f"echo $$ > {tmp_path}/pid; sleep 100 & wait", seconds=0.3)
-    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+        await sh("sleep 100.125 & wait", seconds=0.3)
+    assert not sleeping()
 
 
-async def test_cancelling_ends_it(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pid")
+async def test_cancelling_ends_it() -> None:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(lambda: sh(f"echo $$ > {tmp_path}/pid; sleep 100"))
-        pid = int(await anyio.Path(tmp_path / "pid").read_text())
+        tasks.start_soon(lambda: sh("sleep 100.125"))
+        await until(sleeping)
         tasks.cancel_scope.cancel()
-    assert not psutil.pid_exists(pid)
+    assert not sleeping()
+
+
+def sleeping() -> bool:
+    """Whether the sleep of these tests runs."""
+    found = psutil.process_iter(["cmdline"])
+    return any((process.info["cmdline"] or [])[-2:] == ["sleep", "100.125"] for process in found)
 
 
 @pytest.mark.simulated

@@ -14,7 +14,9 @@ from agentrt.errors import ToolError
 from agentrt.sandboxes.console import Heard
 from agentrt.sandboxes.local import LocalConsole
 from agentrt.sandboxes.shell import Shell
+from agentrt.specs.workspace import Confine
 
+from .consoles import here, local_console
 from .living import runs, until
 
 pytestmark = pytest.mark.real
@@ -27,8 +29,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def console() -> LocalConsole:
-    return LocalConsole()
+async def console(tmp_path: Path, confine: Confine) -> AsyncIterator[LocalConsole]:
+    place = here(tmp_path, confine)
+    yield place.console()
+    await place.close()
 
 
 @pytest.fixture
@@ -187,9 +191,12 @@ async def test_a_shell_inside_is_a_command_like_any(shell: Shell) -> None:
     assert await run(shell, "echo on") == (0, "on\n")
 
 
-async def test_where_its_files_were_removed_they_are_written_again(shell: Shell, console: LocalConsole) -> None:
+async def test_where_its_files_were_removed_they_are_written_again(
+    shell: Shell, console: LocalConsole, confine: Confine
+) -> None:
     scratch = console.scratch
-    assert await run(shell, f"rm -r {scratch}; (exit 4)") == (4, "")
+    code, text = await run(shell, f"rm -r {scratch}; (exit 4)")
+    assert (code, "Read-only file system" in text) == (4, confine == "require")
     assert await run(shell, "echo $?; echo on") == (0, "4\non\n")
     shutil.rmtree(scratch)
     assert await run(shell, "echo on; (exit 6)", TOKEN="hunter2-and-more") == (6, "on\n")
@@ -248,7 +255,7 @@ class Late(LocalConsole):
 
 
 async def test_a_prompt_that_is_heard_late_does_not_end_what_takes_the_place_of_bash(tmp_path: Path) -> None:
-    console = Late()
+    console = Late(str, "", here(tmp_path))
     shell = Shell(console, tmp_path)
     await shell.start()
     await run(shell, "cd /")
@@ -302,7 +309,7 @@ async def test_what_bash_keeps_of_a_line_that_was_cut_is_no_part_of_the_next_one
 
 
 async def test_a_shell_that_does_not_answer_is_said_so(tmp_path: Path) -> None:
-    console = LocalConsole()
+    console = local_console(tmp_path)
     shell = Shell(console, tmp_path)
     await shell.start()
     await cut(shell, Shell.cut)

@@ -16,21 +16,24 @@ from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
 from agentrt.sandboxes.environment import environment
-from agentrt.sandboxes.local import LocalConsole
 from agentrt.sandboxes.markers import Ended
 from agentrt.sandboxes.shell import KEPT, Output, Shell
+from agentrt.specs.workspace import Confine
 
+from .consoles import here, local_console
 from .living import lives, runs, until
 
 pytestmark = pytest.mark.real
 
 
 @pytest.fixture
-async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
-    shell = Shell(LocalConsole(), tmp_path)
+async def shell(tmp_path: Path, confine: Confine) -> AsyncIterator[Shell]:
+    place = here(tmp_path, confine)
+    shell = Shell(place.console(), tmp_path)
     await shell.start()
     yield shell
     await shell.close()
+    await place.close()
 
 
 async def ended(shell: Shell) -> Ended | None:
@@ -196,7 +199,7 @@ async def test_an_interrupt_keeps_the_shell_and_says_what_was_needed(shell: Shel
 async def test_where_the_process_ignores_c_c_its_commands_do_not(tmp_path: Path) -> None:
     """As after `nohup`, or in the background of a script: what is ignored is inherited."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    shell = Shell(LocalConsole(), tmp_path)
+    shell = Shell(local_console(tmp_path), tmp_path)
     try:
         await shell.start()
         await shell.begin("sleep 300", lambda data: None)
@@ -208,7 +211,7 @@ async def test_where_the_process_ignores_c_c_its_commands_do_not(tmp_path: Path)
 
 
 async def test_closing_ends_all_that_it_started(tmp_path: Path) -> None:
-    shell = Shell(LocalConsole(), tmp_path)
+    shell = Shell(local_console(tmp_path), tmp_path)
     await shell.start()
     await run(shell, "sleep 300 & echo $! > job; (setsid sh -c 'echo $$ > away; exec sleep 300' &)")
     await run(shell, "(env -i sh -c 'echo $$ > bare; exec sleep 300' &)")
@@ -223,18 +226,18 @@ async def test_closing_ends_all_that_it_started(tmp_path: Path) -> None:
 
 
 async def test_closing_twice_and_before_the_start_is_fine(tmp_path: Path) -> None:
-    shell = Shell(LocalConsole(), tmp_path)
+    shell = Shell(local_console(tmp_path), tmp_path)
     await shell.start()
     await shell.close()
     await shell.close()
     assert not shell.alive
-    assert not Shell(LocalConsole(), tmp_path).alive
+    assert not Shell(local_console(tmp_path), tmp_path).alive
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 20, 100])
 async def test_a_cancelled_start_leaves_no_process(tmp_path: Path, steps: int) -> None:
     before = {process.pid for process in psutil.Process().children()}
-    shell, started = Shell(LocalConsole(), tmp_path), anyio.Event()
+    shell, started = Shell(local_console(tmp_path), tmp_path), anyio.Event()
 
     async def start() -> None:
         await shell.start()
@@ -258,7 +261,7 @@ async def test_a_cancelled_start_leaves_no_process(tmp_path: Path, steps: int) -
 
 async def test_no_shell_in_a_directory_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="cannot start in .*/gone: No such file or directory"):
-        await Shell(LocalConsole(), tmp_path / "gone").start()
+        await Shell(local_console(tmp_path), tmp_path / "gone").start()
 
 
 async def test_it_is_a_terminal_of_a_fixed_size_without_echo(shell: Shell) -> None:

@@ -21,7 +21,7 @@ import pytest
 import uvloop
 
 from agentrt.sandboxes.spawning import spawned
-from agentrt.sandboxes.starting import Started, opened
+from agentrt.sandboxes.starting import Started, opened, unconfined
 
 pytestmark = pytest.mark.real
 
@@ -51,7 +51,7 @@ def ran(request: pytest.FixtureRequest) -> Ran:
 
 def test_what_is_sent_to_a_program_and_what_it_says(ran: Ran) -> None:
     async def made() -> None:
-        async with await opened(["/bin/sh", "-c", "cat; echo over >&2; exit 3"]) as process:
+        async with await opened(["/bin/sh", "-c", "cat; echo over >&2; exit 3"], begin=unconfined) as process:
             assert process.stdin is not None
             assert process.stderr is not None
             async with anyio.create_task_group() as tasks:
@@ -73,7 +73,7 @@ def test_what_is_sent_to_a_program_and_what_it_says(ran: Ran) -> None:
 
 def test_its_end_does_not_wait_for_who_holds_its_pipes(ran: Ran) -> None:
     async def made() -> None:
-        process = await opened(["/bin/sh", "-c", "sleep 60 & echo $!"])
+        process = await opened(["/bin/sh", "-c", "sleep 60 & echo $!"], begin=unconfined)
         assert process.stdout is not None
         other = int(await process.stdout.receive())
         assert await process.wait() == 0
@@ -88,7 +88,7 @@ def test_its_end_does_not_wait_for_who_holds_its_pipes(ran: Ran) -> None:
 def test_a_pipe_that_is_closed_as_it_becomes_readable(ran: Ran) -> None:
     async def made() -> None:
         for turn in range(60):
-            process = await opened(["/bin/sh", "-c", "echo x"], stdin=subprocess.DEVNULL)
+            process = await opened(["/bin/sh", "-c", "echo x"], stdin=subprocess.DEVNULL, begin=unconfined)
             async with anyio.create_task_group() as tasks:
 
                 async def read(process: Started = process) -> None:
@@ -109,7 +109,7 @@ def test_a_pipe_that_is_closed_as_it_becomes_readable(ran: Ran) -> None:
 
 def test_all_who_wait_are_told_of_its_end(ran: Ran) -> None:
     async def made() -> None:
-        process = await opened(["/bin/sleep", "60"])
+        process = await opened(["/bin/sleep", "60"], begin=unconfined)
         codes = list[int]()
         async with anyio.create_task_group() as tasks:
 
@@ -130,7 +130,7 @@ def test_all_who_wait_are_told_of_its_end(ran: Ran) -> None:
 
 def test_closing_that_is_cancelled_kills_it(ran: Ran) -> None:
     async def made() -> None:
-        process = await opened(["/bin/sleep", "60"])
+        process = await opened(["/bin/sleep", "60"], begin=unconfined)
         with anyio.move_on_after(0):
             await process.aclose()
         assert process.returncode == -signal.SIGKILL
@@ -143,7 +143,7 @@ def test_starting_that_is_cancelled_leaves_a_handle(ran: Ran) -> None:
         started = list[Started]()
         with anyio.CancelScope() as scope:
             scope.cancel()
-            started.append(await opened(["/bin/sleep", "60"]))
+            started.append(await opened(["/bin/sleep", "60"], begin=unconfined))
             await anyio.sleep(0)
         assert len(started) == 1
         started[0].kill()
@@ -157,7 +157,7 @@ def test_starting_in_a_task_that_is_cancelled_leaves_no_process(ran: Ran) -> Non
 
     async def made() -> None:
         for delay in range(20):
-            task = asyncio.create_task(opened(["/bin/sh", "-c", f"exec sleep {MARK}"]))
+            task = asyncio.create_task(opened(["/bin/sh", "-c", f"exec sleep {MARK}"], begin=unconfined))
             for _ in range(delay):
                 await asyncio.sleep(0)
             task.cancel()
@@ -187,7 +187,9 @@ async def test_a_program_has_no_descriptor_but_its_streams() -> None:
     reads, writes = os.pipe()
     os.set_inheritable(writes, True)
     try:
-        async with await opened(["/bin/sh", "-c", "echo /proc/self/fd/*"], stdin=subprocess.DEVNULL) as process:
+        async with await opened(
+            ["/bin/sh", "-c", "echo /proc/self/fd/*"], stdin=subprocess.DEVNULL, begin=unconfined
+        ) as process:
             numbers = {int(path.rpartition("/")[2]) for path in (await said(process)).decode().split()}
     finally:
         os.close(reads)
@@ -196,7 +198,7 @@ async def test_a_program_has_no_descriptor_but_its_streams() -> None:
 
 
 async def test_a_program_has_the_signals_that_python_ignores() -> None:
-    async with await opened(["/bin/grep", "SigIgn", "/proc/self/status"]) as process:
+    async with await opened(["/bin/grep", "SigIgn", "/proc/self/status"], begin=unconfined) as process:
         ignored = int((await said(process)).split()[1], 16)
     assert not ignored & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
 
@@ -206,7 +208,7 @@ async def test_our_own_streams_may_be_those_of_a_program(name: str) -> None:
     """Whichever number each of them gets."""
     with open(os.devnull, "r+b") as nothing:
         given: dict[str, Any] = {"stdin": 1, "stdout": 2, "stderr": nothing, name: subprocess.PIPE}
-        async with await opened(["/bin/sh", "-c", "exit 7"], **given) as process:
+        async with await opened(["/bin/sh", "-c", "exit 7"], **given, begin=unconfined) as process:
             assert await process.wait() == 7
 
 
@@ -249,7 +251,7 @@ def test_a_program_that_nobody_waits_for_is_no_zombie() -> None:
 
 def test_a_program_that_is_gone_cannot_be_told_anything(ran: Ran) -> None:
     async def made() -> None:
-        async with await opened(["/bin/true"]) as process:
+        async with await opened(["/bin/true"], begin=unconfined) as process:
             await process.wait()
             assert process.stdin is not None
             with pytest.raises(anyio.BrokenResourceError):
@@ -265,18 +267,18 @@ def test_a_program_that_is_gone_cannot_be_told_anything(ran: Ran) -> None:
 async def test_nothing_is_left_of_many() -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(50):
-        async with await opened(["/bin/echo", "x"]) as process:
+        async with await opened(["/bin/echo", "x"], begin=unconfined) as process:
             assert await said(process) == b"x\n"
     assert len(os.listdir("/proc/self/fd")) <= before + 1
 
 
 async def test_what_cannot_be_started_is_told(tmp_path: Any) -> None:
     with pytest.raises(FileNotFoundError):
-        await opened([str(tmp_path / "none")])
+        await opened([str(tmp_path / "none")], begin=unconfined)
     with pytest.raises(FileNotFoundError):
-        await opened(["/bin/true"], cwd=tmp_path / "none")
+        await opened(["/bin/true"], cwd=tmp_path / "none", begin=unconfined)
     with pytest.raises(ValueError, match="null byte"):
-        await opened(["/bin/true", "\0"])
+        await opened(["/bin/true", "\0"], begin=unconfined)
 
 
 @contextmanager

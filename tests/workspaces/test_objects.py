@@ -55,13 +55,14 @@ def test_a_tree_with_changes_is_the_tree_of_the_files_that_remain(
     made = Objects(store(tmp_path_factory.mktemp("store")))
     files, tree = dict[str, bytes](), None
     for step in steps:
+        before = list(files)
         for path, data in step.items():
             above = {path[:at] for at in range(len(path)) if path[at] == "/"}
             files = {one: kept for one, kept in files.items() if not (one == path or one.startswith(f"{path}/"))}
             if data is not None:
                 files = {one: kept for one, kept in files.items() if one not in above}
                 files[path] = data
-        step = {path: files.get(path) for path in step}
+        step = {path: files.get(path) for path in (*step, *(one for one in before if one not in files))}
         changes = {path: None if data is None else (FILE, made.blob(data)) for path, data in step.items()}
         # a change below another is told after it
         tree = patched(made, tree, dict(sorted(changes.items())))

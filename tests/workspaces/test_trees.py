@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import subprocess
+import threading
 from pathlib import Path
 
 import anyio
@@ -400,15 +401,27 @@ async def test_what_is_ignored_may_change_meanwhile(
     programs.mkdir()
     (programs / "git").write_text(
         f"""#!/bin/sh
-case " $* " in *" {command} "*) printf '%s\\n' '{after}' > {workspace}/.gitignore;; esac
+case " $* " in *" {command} "*) echo > {programs}/asks; cat {programs}/goes;; esac
 exec {shutil.which("git")} "$@"
 """
     )
     (programs / "git").chmod(0o755)
+    for name in ("asks", "goes"):
+        os.mkfifo(programs / name)  # git itself can write nothing in the workspace
+
+    def change() -> None:
+        while (programs / "asks").read_text() == "\n":
+            (workspace / ".gitignore").write_text(f"{after}\n")
+            (programs / "goes").write_text("")
+
+    changing = threading.Thread(target=change)
+    changing.start()
     (workspace / "x.log").write_text("precious\n")
     (workspace / "src/a.py").write_text("two\n")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     kept = await trees.keep(whole=True)
+    (programs / "asks").write_text("no more")
+    changing.join()
     assert not any(one.name == "x.log" for one in await trees.listing(kept.tree))
     assert (await trees.left_out([kept.tree]))[0].covers("x.log")
 

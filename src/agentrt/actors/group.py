@@ -285,7 +285,8 @@ class ConversationGroup:
             from ..sandboxes.kinds import place_of
 
             secrets = self.secrets
-            setting = Setting(self._tasks.start_soon, lambda text: secrets.mask.text(text), self._mark)
+            hidden = (self._parts.store,) if self._parts.store else ()
+            setting = Setting(self._tasks.start_soon, lambda text: secrets.mask.text(text), self._mark, hidden)
             self._place = place_of(self._workspace, setting)
         return self._place
 

@@ -11,6 +11,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "Conversations": ("list", "search", "show", "diff", "fork", "rename", "tag", "delete", "log"),
     "What an agent has": ("models", "profile", "rules", "skills", "agents", "context", "mcp", "browser"),
     "Server": ("serve", "keys"),
+    "This machine": ("doctor",),
 }
 """The commands of `agentrt`, by group."""
 
@@ -23,7 +24,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
         "resume_running", "drain", "idle_after", "durability", "max_events", "max_bytes", "max_processes",
     ),
     "Log": ("log_format", "log_level", "traces"),
-    "Where it works": ("newest", "workspace", "image", "network"),
+    "Where it works": ("newest", "workspace", "image", "network", "confine"),
     "Model": ("model", "base_url", "price", "profile", "preset"),
     "Approval": ("confirm", "deny", "allow", "yes", "flow"),
     "Limits": ("max_steps", "max_cost", "max_tokens", "max_seconds", "grant"),

@@ -20,6 +20,7 @@ from ..events import Cursor, Event, ExecutionStatus
 from ..runtime import Runtime
 from ..specs import ConfirmationPolicy
 from ..specs.llm import members
+from ..specs.workspace import Confine
 from ..state import fold
 from ..storing import Gap
 from .agents import agents
@@ -30,6 +31,7 @@ from .consenting import offer_consent
 from .context import context
 from .defaults import MODELS
 from .diff import diff
+from .doctor import doctor
 from .finding import Found, find, place, reopened
 from .forms import Fill, decline, fill_in
 from .help import Commands
@@ -54,7 +56,7 @@ from .options import (
     yes_option,
 )
 from .own_tools import offered_tools, own_tools, tools_option
-from .places import container_of, container_options, workspace_option
+from .places import place_of, place_options, workspace_option
 from .profiles import profile
 from .rules import rules
 from .serve import serve
@@ -103,7 +105,7 @@ def commands() -> None:
 @commands.command()
 @click.argument("task")
 @workspace_option
-@container_options
+@place_options
 @agent_options
 @tools_option
 @beginning_options
@@ -115,6 +117,7 @@ def run(
     workspace: Path,
     image: str | None,
     network: str | None,
+    confine: Confine | None,
     beginning: Beginning,
     own: tuple[str, ...],
     yes: bool,
@@ -139,7 +142,7 @@ def run(
     task = _read() if task == "-" else task
     if not task.strip():
         raise click.UsageError("the task is empty: describe what to do")
-    spec, place = agent_of(store=store, **agent), container_of(workspace, image, network) or workspace
+    spec, place = agent_of(store=store, **agent), place_of(workspace, image, network, confine)
     tools = own_tools(own)
 
     async def begin(console: Console) -> int:
@@ -298,6 +301,7 @@ for command in (
     context,
     delete,
     diff,
+    doctor,
     fork,
     keys,
     list_,

@@ -1,4 +1,4 @@
-"""Where an agent of the command line works: a directory, and the container for its commands."""
+"""Where an agent of the command line works: a directory, and what holds its commands there, a box or a container."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from ..specs import DockerWorkspace
+from ..specs import DockerWorkspace, LocalWorkspace, WorkspaceSpec
+from ..specs.workspace import Confine
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,8 +22,15 @@ workspace_option = click.option(
 )
 
 
-def container_options(command: F) -> F:
-    """Add the options that `container_of` takes."""
+def place_options(command: F) -> F:
+    """Add the options that `place_of` takes."""
+    command = click.option(
+        "--confine",
+        type=click.Choice(["auto", "require", "off"]),
+        default=None,
+        help="Have the system hold what commands and tools may touch on this machine: require, or nothing runs; auto,"
+        " where it can. Default: off. `agentrt doctor` says whether it can here.",
+    )(command)
     command = click.option(
         "--network",
         default=None,
@@ -43,3 +51,12 @@ def container_of(workspace: Path, image: str | None, network: str | None) -> Doc
     if network is not None:
         raise click.UsageError("--network is that of a container: name its image with --image")
     return None
+
+
+def place_of(workspace: Path, image: str | None, network: str | None, confine: Confine | None) -> WorkspaceSpec:
+    """Return the workspace. Raises `click.UsageError` for options that do not go together."""
+    if (container := container_of(workspace, image, network)) is None:
+        return LocalWorkspace(str(workspace), confine=confine or "off")
+    if confine is not None:
+        raise click.UsageError("--confine is for commands on this machine: a container holds them anyway")
+    return container

@@ -20,11 +20,12 @@ from ..errors import ConfigurationError, MissingKey, UnknownModel
 from ..runtime import Runtime
 from ..specs import Durability
 from ..specs.quota import Quota
+from ..specs.workspace import Confine
 from ..storage import default_store, open_storage
 from .help import Command
 from .options import agent_of, agent_options, check_price, store_option, titles_option
 from .own_tools import offered_tools, own_tools, tools_option
-from .places import container_of, container_options
+from .places import container_of, place_options
 from .whose_tokens import cipher_of
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ workspaces_option = click.option(
     help="Also serve the paths of the OpenHands agent server under /api for commands, files and git, in the first"
     " --workspaces directory.",
 )
-@container_options
+@place_options
 @agent_options
 @tools_option
 def serve(
@@ -184,6 +185,7 @@ def serve(
     workspaces: tuple[Path, ...],
     image: str | None,
     network: str | None,
+    confine: Confine | None,
     rate: str,
     secrets_key: Path | None,
     idle_after: float,
@@ -230,6 +232,7 @@ def serve(
         port=port,
         workspaces=workspaces or (Path.cwd(),),
         container=container_of(Path(), image, network),
+        confine=confine or "off",
         forget_after=idle_after,
         rate=None if rate == "none" else rate,
         own_process=True,

@@ -38,11 +38,13 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class Beneath:
     """The files below a directory. Paths are relative to it, with "/" between their parts."""
 
-    def __init__(self, root: str, check: Callable[[str, str], None] | None = None) -> None:
-        """`check` is called with a path and the place that it leads to, links followed, before a file is opened,
-        written, moved or removed there; an exception from it prevents that.
+    def __init__(self, root: str, check: Callable[[str, str], None] | None = None, name: str = "") -> None:
+        """`name` is what absolute links call the root, if that is not its path.
+
+        `check` is called with a path and the place that it leads to, links followed, before a file is opened, written,
+        moved or removed there; an exception from it prevents that.
         """
-        self._root, self._check = root, check
+        self._root, self._check, self._name = root, check, name or root
 
     @contextmanager
     def directory(self, path: str, *, make: bool = False, file: str = "") -> Iterator[int]:
@@ -55,7 +57,7 @@ class Beneath:
                 if file:
                     self._checked(f"{path}/{file}", parent, f"{rest}/{file}")
 
-            parent, _ = _walk(opened, self._root, parts_of(path), making if make else None)
+            parent, _ = _walk(opened, self._root, self._name, parts_of(path), making if make else None)
             descriptor = os.open(".", _DIRECTORY, dir_fd=parent)
             opened.callback(os.close, descriptor)
             yield descriptor
@@ -99,12 +101,12 @@ class Beneath:
         """
         with ExitStack() as opened, _told(path):
             try:
-                parent, name = _walk(opened, self._root, parts_of(path), last=bool(parts_of(path)))
+                parent, name = _walk(opened, self._root, self._name, parts_of(path), last=bool(parts_of(path)))
                 return os.stat(name or ".", dir_fd=parent, follow_symlinks=False)
             except FileNotFoundError:
                 return None
             except IsADirectoryError:  # a link that leads upwards
-                return os.fstat(_walk(opened, self._root, parts_of(path))[0])
+                return os.fstat(_walk(opened, self._root, self._name, parts_of(path))[0])
 
     def rewrite(self, path: str, data: bytes, bits: int = 0o777) -> None:
         """Write a file whole or not at all, where links lead; it keeps these `bits` of its mode.
@@ -136,10 +138,10 @@ class Beneath:
         for kept in range(len(parts) - 1, -1, -1):
             with ExitStack() as opened, _told(path):
                 try:
-                    directory, _ = _walk(opened, self._root, parts[:kept])
+                    directory, _ = _walk(opened, self._root, self._name, parts[:kept])
                 except FileNotFoundError:
                     continue  # it would be made
-                real = os.path.relpath(os.readlink(f"/proc/self/fd/{directory}"), os.path.realpath(self._root))
+                real = os.path.relpath(os.readlink(f"/proc/self/fd/{directory}"), os.path.realpath(self._name))
                 return os.path.normpath("/".join((real, *parts[kept:])))
         return path
 
@@ -217,7 +219,7 @@ class Beneath:
             raise _not_a_file(path)
         with ExitStack() as opened, _told(path):
             making = partial(self._checked, path) if make else None
-            parent, name = _walk(opened, self._root, parts, making, last=True)
+            parent, name = _walk(opened, self._root, self._name, parts, making, last=True)
             self._checked(path, parent, name)
             yield parent, name
 
@@ -254,6 +256,7 @@ def parts_of(path: str) -> list[str]:
 def _walk(
     opened: ExitStack,
     root: str,
+    name: str,
     parts: list[str],
     making: Callable[[int, str], None] | None = None,
     *,
@@ -293,7 +296,7 @@ def _walk(
             if links > LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             if target.startswith("/"):
-                target = _below(target, root)
+                target = _below(target, name)
                 while len(trail) > 1:
                     os.close(trail.pop())
             todo += [piece for piece in reversed(target.split("/")) if piece not in ("", ".")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ..placing import Masked
 
@@ -35,6 +35,32 @@ def environment(base: Mapping[str, str], masked: Masked = str) -> dict[str, str]
 def looks_secret(name: str, value: str) -> bool:
     """Return whether a variable is a secret by its name, or has a password in an address."""
     return bool(_SECRET.search(name) and not _SETTING.fullmatch(value)) or _LOGIN.search(value) is not None
+
+
+_USUAL = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|TZ|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|EDITOR|VISUAL|CI|PWD|COLUMNS|LINES"
+    r"|LC_\w+|PYTHON\w+|PIP_\w+|UV_\w+|POETRY_\w+|NPM_CONFIG_\w+|NODE_\w+|VIRTUAL_ENV|CONDA_\w+|JAVA_\w+|GO\w+|CARGO_\w+"
+    r"|RUSTUP_\w+|GIT_(?:AUTHOR|COMMITTER)_\w+|DEBIAN_FRONTEND|MAKEFLAGS|CC|CXX|CPP|LD|AR|(?:C|CXX|CPP|LD)FLAGS|PKG_CONFIG_\w+"
+    r"|(?:HTTPS?|ALL|NO|FTP)_PROXY|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|[A-Z]\w*_(?:HOME|ROOT|PREFIX)",
+    re.IGNORECASE,
+)
+"""Names of variables that programs need to find their files and to speak their user's language."""
+
+
+def passed(base: Mapping[str, str], more: Collection[str] = ()) -> dict[str, str]:
+    """Return what programs behind a wall get of an environment: the usual variables, and those with the names in
+    `more`. Those that are or look like secrets are not among the usual ones.
+    """
+    return {
+        name: value
+        for name, value in base.items()
+        if name in more or (_USUAL.fullmatch(name) and not looks_secret(name, value))
+    }
+
+
+def has_login(text: str) -> bool:
+    """Return whether a text has a password in an address."""
+    return _LOGIN.search(text) is not None
 
 
 def is_setting(value: str) -> bool:

@@ -1,4 +1,7 @@
-"""`Here`: the place of a `LocalWorkspace`, this machine."""
+"""`Here`: the place of a `LocalWorkspace`, this machine.
+
+Its programs are in a box (`box.py`), which is made with the first of them, and its files are those that the box shows.
+"""
 
 from __future__ import annotations
 
@@ -6,46 +9,98 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shutil import rmtree
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
-from ..placing import PIPE, AsyncFiles, PlaceFacts, Python, Rlimits, Setting, Stream
+from ..placing import PIPE, AsyncFiles, PlaceFacts, Python, Reader, Rlimits, Setting, Stream
 from ..scratch import RUNTIME, runtime_directory
-from ..specs import LocalWorkspace
+from ..specs import LocalWorkspace, WorkspaceSpec
+from .environment import passed
 from .processes import CONVERSATION, end_left, new_mark
-from .starting import Started, opened
+from .starting import Begun, Started, opened, unconfined
 
 if TYPE_CHECKING:
+    from .box import Box
     from .local import LocalConsole
 
 
 class Here:
     """This machine. Its shells get no variable of this process in which `masked` finds a secret."""
 
-    def __init__(self, workspace: LocalWorkspace, setting: Setting) -> None:
-        self.workspace = workspace
+    def __init__(self, workspace: WorkspaceSpec, setting: Setting, probe: Callable[[], str] | None = None) -> None:
+        """`probe` says why this machine can confine nothing, if so; None: by trying it."""
+        self.workspace, self._probe = workspace, probe
+        self._wanted = workspace if isinstance(workspace, LocalWorkspace) else LocalWorkspace(workspace.path)
         self._masked, self._conversation = setting.masked, setting.conversation
+        self._hidden = setting.hidden
         self._files: AsyncFiles | None = None
+        self._deciding, self._is_decided = threading.Lock(), self._wanted.confine == "off"
+        self._box: Box | None = None
+
+    def wall(self) -> Box | None:
+        """Return the box of its programs; None if nothing confines them. For a thread.
+
+        Raises `ToolError` if the workspace requires one, and there can be none.
+        """
+        with self._deciding:
+            if not self._is_decided:
+                from .box import Box, cannot_hold, whats_missing
+
+                path, given = self._wanted.path, self._wanted
+                if missing := (self._probe or whats_missing)() or cannot_hold(path):
+                    if given.confine == "require":
+                        raise ToolError(f"nothing can run here, since it has to be confined: {missing}")
+                else:
+                    self._box = Box(path, self._hidden, given.caches)
+                self._is_decided = True
+            return self._box
+
+    def _begin(self, command: Sequence[str], **given: Any) -> Begun:
+        box = self.wall()
+        return unconfined(command, **given) if box is None else box.spawned(command, **given)
+
+    def _read(self, reader: Reader, command: Sequence[str], **given: Any) -> Begun:
+        """Start a program that only reads. `reader` is for one without a conversation."""
+        box = self.wall()
+        return unconfined(command, **given) if box is None else box.read(command, **given)
+
+    def directory(self, prefix: str, *, writable: bool = False) -> str:
+        """Make a private directory that its programs see, and return its path. For a thread. Raises `OSError` and
+        `ToolError`.
+
+        What this process itself writes there must not be `writable` for programs in a box: they could put a link in
+        the place of what it opens next.
+        """
+        box = self.wall()
+        return runtime_directory.directory(prefix) if box is None else box.directory(prefix, writable=writable)
+
+    def remove(self, directory: str) -> None:
+        """Remove what `directory` has made. For a thread."""
+        runtime_directory.remove(directory) if self._box is None else rmtree(directory, ignore_errors=True)
 
     @property
     def files(self) -> AsyncFiles:
-        """All files of this machine."""
+        """The files of this machine that its programs see."""
         if self._files is None:
             from .reached import ReachedFiles
 
-            self._files = AsyncFiles(ReachedFiles(self.workspace))
+            self._files = AsyncFiles(ReachedFiles(self.workspace, wall=self.wall))
         return self._files
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """The environment of this process."""
-        return os.environ
+        """The environment of this process, without what programs behind a wall do not need."""
+        return os.environ if self._wanted.confine == "off" else passed(os.environ, self._wanted.variables)
 
     async def python(self) -> Python:
         """Return the Python of this process."""
@@ -54,8 +109,12 @@ class Here:
     @asynccontextmanager
     async def shared(self, name: str) -> AsyncIterator[tuple[str, str]]:
         """Provide the path of a socket in a directory for temporary files."""
-        async with runtime_directory.temporary("shared-") as made:
+        made = await anyio.to_thread.run_sync(self.directory, "shared-")
+        try:
             yield (path := f"{made}/{name}"), path
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self.remove, made)
 
     async def prepare(self) -> bool:
         """Make the workspace's directory if it is gone, and return whether it was: no process could start without it.
@@ -77,19 +136,23 @@ class Here:
         stdout: Stream = PIPE,
         stderr: Stream = PIPE,
         limits: Rlimits | None = None,
+        reader: Reader | None = None,
     ) -> Started:
-        """Start a program. Raises `OSError` and `ValueError`."""
+        """Start a program. Raises `OSError`, `ValueError` and `ToolError`."""
         command = command if limits is None else limits.around(command)
-        variables = {**(os.environ if env is None else env), RUNTIME: runtime_directory.name}
+        variables = {**(self.variables if env is None else env), RUNTIME: runtime_directory.name}
         if self._conversation:
             variables[CONVERSATION] = self._conversation
-        return await opened(command, cwd=cwd, env=variables, stdin=stdin, stdout=stdout, stderr=stderr, mark=new_mark())
+        begin = self._begin if reader is None else partial(self._read, reader)
+        return await opened(
+            command, cwd=cwd, env=variables, stdin=stdin, stdout=stdout, stderr=stderr, mark=new_mark(), begin=begin
+        )
 
     def console(self) -> LocalConsole:
         """Return a terminal for another bash."""
         from .local import LocalConsole  # needed by shells only
 
-        return LocalConsole(self._masked, self._conversation)
+        return LocalConsole(self._masked, self._conversation, self)
 
     @asynccontextmanager
     async def forward(self, port: int) -> AsyncIterator[int]:
@@ -106,7 +169,8 @@ class Here:
 
     async def facts(self) -> PlaceFacts:
         """Return the facts of this machine."""
-        return facts()
+        here = facts()
+        return here if await anyio.to_thread.run_sync(self.wall) is None else replace(here, temporary="/tmp")
 
     supports_pause = False
 
@@ -121,10 +185,21 @@ class Here:
         return await end_left(conversation)
 
     async def close(self) -> None:
-        """Do nothing: there are no resources."""
+        """End its box with all that is in it."""
+        if self._box is not None:
+            await anyio.to_thread.run_sync(self._box.close)
 
 
-THIS_MACHINE = Here(LocalWorkspace("/"), Setting(lambda function: None))
+class _OfTheRuntime(Here):
+    """This machine for the runtime's own programs, such as git for its checkpoints."""
+
+    def _read(self, reader: Reader, command: Sequence[str], **given: Any) -> Begun:
+        from .box import read_only, whats_missing
+
+        return unconfined(command, **given) if whats_missing() else read_only(reader, command, **given)
+
+
+THIS_MACHINE = _OfTheRuntime(LocalWorkspace("/"), Setting(lambda function: None))
 """Where the runtime's own programs run: those that work for no conversation, or on its own files."""
 
 

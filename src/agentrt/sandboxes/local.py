@@ -12,8 +12,10 @@ import struct
 import sys
 import termios
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
@@ -26,10 +28,15 @@ from ..scratch import RUNTIME, runtime_directory
 from .console import COLUMNS, PATIENCE, ROWS, Heard, fill, is_plain_bash, store
 from .environment import environment, secret_variables
 from .installed import installed, is_installed
-from .lending import Loan, MemoryLoan
+from .lending import Loan, MemoryLoan, PipeLoan
 from .process_table import children, descendants, ignores
 from .processes import CONVERSATION, end, is_alone, started_by
-from .starting import opened
+from .spawning import can_spawn
+from .starting import Begun, opened, unconfined
+
+if TYPE_CHECKING:
+    from .box import Box
+    from .here import Here
 
 _ON_TERMINAL = 'exec $heeding "$2" --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
 """For sh. A session leader that opens a terminal gets it as its controlling terminal."""
@@ -57,8 +64,9 @@ _CAN_ADOPT = sys.platform == "linux" and bool(sys.executable) and sys.implementa
 class LocalConsole:
     """A `Console` on this machine. What bash started is found below it, by its session, and by its environment."""
 
-    def __init__(self, masked: Masked = str, conversation: str = "") -> None:
-        self._masked, self._given = masked, dict[str, str]()
+    def __init__(self, masked: Masked, conversation: str, place: Here) -> None:
+        self._masked, self._given, self._place = masked, dict[str, str](), place
+        self._box: Box | None = None
         self._marks = {RUNTIME: runtime_directory.name, **({CONVERSATION: conversation} if conversation else {})}
         self._scratch: Path | None = None
         self._files: Mapping[str, str] = {}
@@ -87,23 +95,28 @@ class LocalConsole:
 
     def _make_scratch(self, files: Mapping[str, str]) -> None:
         self._files = files
-        self._scratch = Path(runtime_directory.directory("shell-"))
+        self._box = self._place.wall()
+        self._scratch = Path(self._place.directory("shell-"))
         fill(self._scratch, files)
 
     async def start(self, token: str, directory: str, start: PurePath, heard: Heard) -> None:
         """Start bash; `heard` is called in the event loop. Raises `OSError`."""
         self._token, self._heard = token, heard
-        self._given = environment(os.environ, self._masked)
+        self._given = environment(self._place.variables, self._masked)
         heeding = _HEEDING if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else ""
-        self._master, slave = pty.openpty()
-        self._terminal = os.ttyname(slave)
+        box = self._box
+        if box is None:
+            self._master, slave = pty.openpty()
+            self._terminal = os.ttyname(slave)
+        else:
+            self._master, slave, self._terminal = await anyio.to_thread.run_sync(_terminal_in, box)
         _quiet(slave)
         self._settings = termios.tcgetattr(slave)
         try:
             script = f"heeding=; {heeding}{_ON_TERMINAL}"
             shell = ["/bin/sh", "-c", script, self._terminal, str(start), installed("bash")]
             self._process = await opened(
-                [sys.executable, "-I", "-S", "-c", ADOPTS, *shell] if _CAN_ADOPT else shell,
+                shell,
                 cwd=directory,
                 env={
                     **self._given,
@@ -114,6 +127,7 @@ class LocalConsole:
                 stdin=slave,
                 stdout=slave,
                 stderr=slave,
+                begin=partial(_adopting if box is None else box.spawned, adopts=True),
             )
         finally:
             os.close(slave)
@@ -153,7 +167,7 @@ class LocalConsole:
         """Drop input that was typed and not read, and make C-c a signal. Raises `OSError` or `termios.error`."""
         self._set()
         termios.tcflush(self._master, termios.TCOFLUSH)
-        terminal = os.open(self._terminal, os.O_RDWR | os.O_NOCTTY)
+        terminal = other_end(self._master, self._terminal)
         try:
             termios.tcflush(terminal, termios.TCIFLUSH)
         finally:
@@ -161,7 +175,7 @@ class LocalConsole:
 
     def lend(self, variables: Mapping[str, str]) -> Loan:
         """Return a loan of variables to the next command."""
-        return MemoryLoan(variables)
+        return MemoryLoan(variables) if self._box is None else PipeLoan(variables, self.scratch)
 
     async def busy(self) -> bool:
         """Return whether bash has a process below it."""
@@ -225,7 +239,7 @@ class LocalConsole:
                 await end(self._process.pid, mark, 0.0, also=below)
             await self._process.wait()
         if self._scratch is not None:
-            await anyio.to_thread.run_sync(runtime_directory.remove, self._scratch)
+            await anyio.to_thread.run_sync(self._place.remove, str(self._scratch))
 
     def _set(self) -> None:
         """Give the terminal its first settings again, if a command has changed them."""
@@ -253,6 +267,38 @@ class LocalConsole:
             self._heard(data)
         else:
             self._hang_up()
+
+
+def _adopting(command: Sequence[str], **given: Any) -> Begun:
+    """Start a program outside of any box that adopts those below it. For a thread."""
+    if _CAN_ADOPT and can_spawn():
+        from .entering import entered
+
+        return entered(command, door=None, **given)
+    del given["adopts"]
+    return unconfined(command, **given)
+
+
+def _terminal_in(box: Box) -> tuple[int, int, str]:
+    """Return both ends of a new terminal of a box, and its path inside. For a thread. Raises `OSError`, `ToolError`."""
+    master = box.terminal()
+    try:
+        fcntl.ioctl(master, _UNLOCK, struct.pack("i", 0))
+        (number,) = struct.unpack("I", fcntl.ioctl(master, _NUMBER, struct.pack("I", 0)))
+        return master, other_end(master), f"/dev/pts/{number}"
+    except BaseException:
+        os.close(master)
+        raise
+
+
+def other_end(master: int, path: str = "") -> int:
+    """Open the other end of a terminal, whose path may be another one here. Raises `OSError`."""
+    flags = os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC
+    return os.open(path, flags) if sys.platform != "linux" else fcntl.ioctl(master, _PEER, flags)
+
+
+_UNLOCK, _NUMBER, _PEER = 0x40045431, 0x80045430, 0x5441
+"""TIOCSPTLCK, TIOCGPTN and TIOCGPTPEER, see ioctl_tty(2)."""
 
 
 def _quiet(terminal: int) -> None:

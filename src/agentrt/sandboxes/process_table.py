@@ -6,6 +6,7 @@ It needs nothing but Python 3.9: `by_command` sends its source to other machines
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import time
 from collections import defaultdict
@@ -48,12 +49,16 @@ def children(pid: int) -> frozenset[int]:
 
 def descendants(pid: int, most: int) -> int:
     """Return the number of processes below `pid`, counted up to `most`, without those whose parent has ended."""
-    todo, found = [pid], 0
-    while todo and found < most:
-        below = children(todo.pop())
-        found += len(below)
-        todo.extend(below)
-    return min(found, most)
+    return sum(1 for _ in itertools.islice(below(pid), most))
+
+
+def below(pid: int) -> Iterator[int]:
+    """Yield the processes below `pid`, without those whose parent has ended."""
+    todo = [pid]
+    while todo:
+        found = children(todo.pop())
+        yield from found
+        todo.extend(found)
 
 
 def started_by(shell: int, mark: str, since: float, earlier: frozenset[int] = frozenset()) -> set[int]:

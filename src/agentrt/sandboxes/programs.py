@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import IO
+from typing import IO, Any
 
 import anyio
 import anyio.abc
 import msgspec
 from anyio.abc import TaskGroup
 
-from ..placing import DEVNULL, PIPE, Place, Rlimits
+from ..placing import DEVNULL, PIPE, Place, Reader, Rlimits
 from .installed import installed, search_path
 
 ERRORS = 8192
@@ -46,6 +46,8 @@ async def printed(
     given: bytes = b"",
     watched: Callable[[int], Awaitable[None]] | None = None,
     limits: Rlimits | None = None,
+    reads: Sequence[str] = (),
+    writes: Sequence[str] = (),
 ) -> Printed:
     """Run a program with `given` as its input, until it ends or prints more than `most` bytes; only those are kept.
 
@@ -53,14 +55,18 @@ async def printed(
     without the directories of workspaces, and elsewhere those of the place. Raises `OSError` if it cannot be
     started, `TimeoutError` if it takes longer than `seconds`, and `Stuck` if `watched` returns, which is called
     with the process id. Cancelling kills its process group.
+
+    On this machine it is behind a wall: it has no network, and sees the system, `cwd`, `reads`, and `writes`, where it
+    may write; in the place of a conversation, what is in that place instead of `reads`.
     """
     name, *arguments = command
-    variables = dict(environment or {})
+    variables, how = dict(environment or {}), dict[str, Any](limits=limits)
     if place.workspace.on_this_machine:
         command = [name if os.sep in name else installed(name), *arguments]
         variables = {**PLAIN, "PATH": search_path(), **variables}
+        how["reader"] = Reader(tuple(reads), tuple(writes))
     with _readable(given) as stdin:
-        process = await place.run(command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE, limits=limits)
+        process = await place.run(command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE, **how)
     output, errors, cut, stuck, watching = bytearray(), bytearray(), False, False, anyio.CancelScope()
 
     async def watch(tasks: TaskGroup) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from posixpath import normpath
+from typing import TYPE_CHECKING
 
 from anyio.from_thread import check_cancelled
 
@@ -16,6 +18,9 @@ from .beneath import Beneath
 from .rated_ends import RatedEnds, Unrated
 from .walking import walked
 
+if TYPE_CHECKING:
+    from .box import Box
+
 _AT_ONCE = 1_000
 """Number of files that are looked at between two steps."""
 
@@ -23,31 +28,55 @@ _AT_ONCE = 1_000
 class ReachedFiles:
     """All files of this machine, if the commands of the workspace run on it. For a container, only the files of the
     workspace, which its commands see too; a link leads where it would lead for them. With `within`, only the files
-    below that directory. All functions are for a thread: they block.
+    below that directory. With a box, what it shows. All functions are for a thread: they block.
     """
 
     def __init__(
-        self, workspace: WorkspaceSpec, within: str | None = None, ends: Mapping[str, str] | None = None
+        self,
+        workspace: WorkspaceSpec,
+        within: str | None = None,
+        ends: Mapping[str, str] | None = None,
+        wall: Callable[[], Box | None] | None = None,
     ) -> None:
-        """With `ends`, files are opened only at the places that a rating has seen, see `RatedEnds`."""
-        self._workspace, self._within = workspace, within
+        """With `ends`, files are opened only at the places that a rating has seen, see `RatedEnds`. `wall` returns the
+        box whose files these are; None if nothing confines the programs.
+        """
+        self._workspace, self._within, self._wall = workspace, within, wall
         self._confined = not workspace.on_this_machine
         self._root = normpath(within or (workspace.directory if self._confined else "/"))
         self._prefix = f"{self._root.rstrip('/')}/"
         self._rated = RatedEnds(workspace.path, ends) if ends is not None else None
-        self._tree = Beneath(self._root, None if self._rated is None else self._check)
+        self._here = Beneath(self._root, None if self._rated is None else self._check)
+
+    @property
+    def _tree(self) -> Beneath:
+        base = self._base
+        return Beneath(base, None if self._rated is None else self._check, self._root) if base else self._here
+
+    @property
+    def _base(self) -> str:
+        """The path at which this process has the root of the box; "" without one. Raises `ToolError`."""
+        box = self._wall() if self._wall is not None else None
+        return "" if box is None else box.root()
 
     def rated(self, ends: Mapping[str, str]) -> ReachedFiles:
         """Return the same files for an action that was rated when these paths led to these places."""
-        return ReachedFiles(self._workspace, self._within, ends)
+        return ReachedFiles(self._workspace, self._within, ends, self._wall)
 
     def _check(self, path: str, real: str) -> None:
         assert self._rated is not None
         _checked(self._rated.check, f"{self._prefix}{path}", real)
 
     def _check_before(self, path: str) -> None:
-        if self._rated is not None:
+        if self._rated is None:
+            return
+        if not self._base:
             _checked(self._rated.check_before, normpath(path))
+            return
+        with suppress(WorkspaceError):  # the way to it is told of as it is opened
+            below = self._below(path)
+            real = self._tree.real(below) if self._tree.exists(below) else f"/{self._tree.leads_to(below)}"
+            _checked(self._rated.check, normpath(path), real)
 
     def status(self, path: str) -> os.stat_result | None:
         """Return the status of what is at a path, links followed; None if nothing is. Raises `ToolError`."""
@@ -113,7 +142,7 @@ class ReachedFiles:
         """Return what is below a directory, at most `most` of it; no link is followed. Raises `ToolError`."""
         real = self.real(path)
         try:
-            return [Walked(*one) for one in walked(real, most, skipped)]
+            return [Walked(*one) for one in walked(f"{self._base}{real}", most, skipped)]
         except OSError as error:
             raise ToolError(f"{path}: {error.strerror or error}") from error
 
@@ -123,7 +152,7 @@ class ReachedFiles:
         Paths relative to an open directory are faster. `step` is called regularly; an exception from it ends the work.
         """
         try:
-            descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            descriptor = os.open(f"{self._base}{directory}", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
             return [0] * len(paths)
         found = list[int]()

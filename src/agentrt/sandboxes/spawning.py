@@ -88,17 +88,19 @@ def spawned(
     stdin: int | None,
     stdout: int | None,
     stderr: int | None,
+    passed: Sequence[int] = (),
 ) -> Child:
     """Start a program in a session of its own, in the directory `cwd` (None: that of this process). For a thread.
 
-    Its streams are descriptors, `PIPE`, `DEVNULL`, or those of this process (None). It has no other descriptors.
+    Its streams are descriptors, `PIPE`, `DEVNULL`, or those of this process (None). It has no other descriptors but
+    those that are `passed`, which it gets as 3 and up.
     Raises `OSError`, and `ValueError` for arguments that no program can have.
     """
     for child in list(_left):  # others may add to it meanwhile
         if child.poll() is not None:
             with suppress(ValueError):
                 _left.remove(child)
-    words, variables = _array([_bytes(word) for word in command]), _array([_variable(*pair) for pair in env.items()])
+    words, variables = map(_array, checked_words(command, env))
     program = _found(os.fspath(command[0]), env, cwd)
     with ExitStack() as theirs, ExitStack() as ours:
         pipes = list[io.FileIO | None]()
@@ -107,13 +109,17 @@ def spawned(
         _called(library.posix_spawn_file_actions_init, actions)
         theirs.callback(library.posix_spawn_file_actions_destroy, actions)
         for number, given in enumerate((stdin, stdout, stderr)):
-            descriptor, pipe = _stream(number, given, theirs)
+            descriptor, pipe = stream_of(number, given, theirs)
             if pipe is not None:
                 ours.callback(pipe.close)
             pipes.append(pipe)
             if descriptor is not None:
                 _called(library.posix_spawn_file_actions_adddup2, actions, descriptor, number)
-        _called(library.posix_spawn_file_actions_addclosefrom_np, actions, 3)
+        for number, descriptor in enumerate(passed, 3):
+            copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3 + len(passed))  # no number that another one gets
+            theirs.callback(os.close, copy)
+            _called(library.posix_spawn_file_actions_adddup2, actions, copy, number)
+        _called(library.posix_spawn_file_actions_addclosefrom_np, actions, 3 + len(passed))
         if cwd is not None:
             _called(library.posix_spawn_file_actions_addchdir_np, actions, _bytes(cwd))
         _called(library.posix_spawnattr_init, attributes)
@@ -147,7 +153,7 @@ def _called(function: Any, *arguments: object) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _stream(number: int, given: int | None, theirs: ExitStack) -> tuple[int | None, io.FileIO | None]:
+def stream_of(number: int, given: int | None, theirs: ExitStack) -> tuple[int | None, io.FileIO | None]:
     """Return the descriptor that becomes a stream of the process, if any, and our end of it if it is a pipe.
 
     The descriptor is higher than those of the streams, so that none is overwritten before it was used.
@@ -182,6 +188,11 @@ def _found(program: str, env: Mapping[str, str], cwd: str | None) -> str:
                 return path
             number = errno.EACCES
     raise OSError(number, os.strerror(number), program)
+
+
+def checked_words(command: Sequence[str], env: Mapping[str, str]) -> tuple[list[bytes], list[bytes]]:
+    """Return a command and its variables as the system takes them. Raises `ValueError` if no program can have them."""
+    return [_bytes(word) for word in command], [_variable(*pair) for pair in env.items()]
 
 
 def _variable(name: str, value: str) -> bytes:

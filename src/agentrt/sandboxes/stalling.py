@@ -8,6 +8,8 @@ from pathlib import Path
 
 import anyio
 
+from .process_table import below
+
 STALLED_SECONDS = 3.0
 """Seconds without work after which a process is stalled."""
 
@@ -42,10 +44,12 @@ async def stalled(pid: int, seconds: float = STALLED_SECONDS) -> None:
 
 
 def _threads(pid: int) -> dict[str, tuple[float, str]]:
-    """Return the threads of a process: the CPU seconds that each has taken, and its state."""
+    """Return the threads of a process and of those below it: the CPU seconds that each has taken, and its state. What
+    starts a program behind a wall waits for it.
+    """
     found = dict[str, tuple[float, str]]()
     try:
-        for task in Path(f"/proc/{pid}/task").iterdir():
+        for task in (task for one in (pid, *below(pid)) for task in Path(f"/proc/{one}/task").iterdir()):
             state, *rest = (task / "stat").read_text().rpartition(")")[2].split()
             found[task.name] = ((int(rest[10]) + int(rest[11])) / _TICKS, state)
     except (OSError, ValueError, IndexError):

@@ -41,24 +41,23 @@ async def opened(
     stdout: int | IO[Any] | None = PIPE,
     stderr: int | IO[Any] | None = PIPE,
     mark: str = "",
+    begin: Begin,
 ) -> Started:
     """Start a program in a session of its own. A scope cannot cancel this: a program that runs always has its handle.
 
+    `begin` starts it, in a thread: `unconfined`, or what starts programs behind a wall.
     `mark`, a variable with its value, is in its environment, so that all that it starts is found.
 
-    Its streams are descriptors or files, `PIPE`, `DEVNULL`, or those of this process (None). Raises `OSError`, and
-    `ValueError` for words that no program can have.
+    Its streams are descriptors or files, `PIPE`, `DEVNULL`, or those of this process (None). Raises `OSError`,
+    `ValueError` for words that no program can have, and what `begin` raises.
     """
     place, variables = None if cwd is None else os.fspath(cwd), dict(os.environ if env is None else env)
     if mark:
         name, _, value = mark.partition("=")
         variables[name] = value
     since = time.clock_gettime(time.CLOCK_BOOTTIME)
-    begin: Callable[..., Begun] = spawned
     if can_spawn():
         sys.audit("subprocess.Popen", command[0], list(command), place, variables)
-    else:
-        begin = cast("Callable[..., Begun]", partial(Popen[bytes], bufsize=0, start_new_session=True))
     with ExitStack() as copies:
         streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
         given = {name: _copied(stream, copies) for name, stream in streams.items()}
@@ -72,6 +71,17 @@ async def opened(
         raise
     assert begun is not None
     return Started(begun, mark, since)
+
+
+Begin = Callable[..., "Begun"]
+"""Starts a process, given as for `spawned`."""
+
+
+def unconfined(command: Sequence[str], **given: Any) -> Begun:
+    """Start a program that may do what this process may do. For a thread."""
+    if can_spawn():
+        return spawned(command, **given)
+    return cast("Begun", Popen[bytes](command, bufsize=0, start_new_session=True, **given))
 
 
 @cache

@@ -81,7 +81,7 @@ class HeldWorkspaces:
             raise WorkspaceError("busy", f"{MOST} workspaces are held open: close one first")
         name = new_id()
         async with new_workspace(self._settings.workspaces, path, name) as directory:
-            held = _Held(Workspace(spec_at(directory, self._settings.container)), principal.owner)
+            held = _Held(Workspace(spec_at(directory, self._settings)), principal.owner)
             failed = await self._tasks.start(partial(self._hold, name, held))
             if failed is not None:
                 raise failed

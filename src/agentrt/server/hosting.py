@@ -264,7 +264,7 @@ class Hosting:
         name = _free(conversation_id) or new_id()
         owner = principal.owner
         async with new_workspace(self.settings.workspaces, workspace, name) as path:
-            place = spec_at(path, self.settings.container)
+            place = spec_at(path, self.settings)
             agent, lent = self.saved.lent_to(agent, str(path))
             given: dict[str, AnySecret] = {**lent, **secrets}
             conversation = Conversation(agent, place, id=name, runtime=self.runtime, secrets=given, owner=owner)

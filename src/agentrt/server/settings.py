@@ -12,6 +12,7 @@ from msgspec import Meta
 from ..errors import ConfigurationError
 from ..specs import Agent, DockerWorkspace
 from ..specs.given import Amount, Count, Given, Seconds, Some
+from ..specs.workspace import Confine
 
 HIGHEST_PORT = 65535
 
@@ -32,6 +33,8 @@ class ServerSettings(Given, frozen=True, kw_only=True):
     """Whose paths under `/api` are there, too: those of the OpenHands agent server for commands, files and git."""
     container: DockerWorkspace | None = None
     """The container for the commands of new conversations, one for each; its path is that of the conversation."""
+    confine: Confine = "off"
+    """Whether the system confines the commands of new conversations on this machine, as in `LocalWorkspace`."""
     agent: Agent | None = None
     """The agent of a conversation that is begun without its own."""
     max_body: Some = 8 * 1024 * 1024

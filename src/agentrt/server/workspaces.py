@@ -13,7 +13,8 @@ import anyio.to_thread
 
 from ..errors import ConfigurationError, WorkspaceError
 from ..sandboxes.installed import keep_out
-from ..specs import DockerWorkspace, LocalWorkspace, WorkspaceSpec
+from ..specs import LocalWorkspace, WorkspaceSpec
+from .settings import ServerSettings
 
 
 async def keep_all_out(roots: Sequence[Path]) -> None:
@@ -41,9 +42,11 @@ async def new_workspace(roots: Sequence[Path], given: str | None, name: str) -> 
         raise
 
 
-def spec_at(path: Path, container: DockerWorkspace | None) -> WorkspaceSpec:
-    """Return the workspace of a directory: in a container like this one, or on this machine."""
-    return LocalWorkspace(str(path)) if container is None else container.at(str(path))
+def spec_at(path: Path, settings: ServerSettings) -> WorkspaceSpec:
+    """Return the workspace of a directory: in a container, or on this machine."""
+    if settings.container is not None:
+        return settings.container.at(str(path))
+    return LocalWorkspace(str(path), confine=settings.confine)
 
 
 def _made(roots: Sequence[Path], name: str) -> tuple[Path, bool]:

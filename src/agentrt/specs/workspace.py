@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -19,6 +19,10 @@ from .given import Amount, Given, Seconds
 
 NOWHERE = "/nonexistent/workspace"
 """A directory that is on no machine."""
+
+
+Confine = Literal["auto", "require", "off"]
+"""Whether the operating system confines what runs in a workspace."""
 
 
 class WorkspaceSpec:
@@ -60,10 +64,21 @@ class WorkspaceSpec:
         return ""
 
 
-class LocalWorkspace(WorkspaceSpec, msgspec.Struct, frozen=True, tag="local"):
-    """A directory of this machine, in which commands run; `path` is absolute in the log."""
+class LocalWorkspace(
+    WorkspaceSpec, msgspec.Struct, frozen=True, tag="local", omit_defaults=True, repr_omit_defaults=True
+):
+    """A directory of this machine, in which commands run; `path` is absolute in the log.
+
+    `confine` says whether the operating system holds what commands and tools may touch: "off"; "auto", if this machine
+    can; "require", or nothing runs. Behind the wall, programs see the system, the workspace, and a `/tmp` and a
+    home of their own. `caches` are directories that they see as they are, and may write, such as "~/.cache/pip".
+    `variables` names variables of this process that they get besides the usual ones.
+    """
 
     path: str
+    confine: Confine = "off"
+    caches: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
     on_this_machine: ClassVar[bool] = True
     seen_here: ClassVar[bool] = True
 

@@ -207,7 +207,16 @@ async def _git(tree: str, environment: dict[str, str], *arguments: str, check: b
     """Return git's output, and whether it was cut. Raises `WorkspaceError` if git fails or takes too long."""
     command = ["git", *_OPTIONS, *arguments]
     try:
-        said = await printed(THIS_MACHINE, command, cwd=tree, environment=environment, seconds=SECONDS, most=OUTPUT)
+        said = await printed(
+            THIS_MACHINE,
+            command,
+            cwd=tree,
+            environment=environment,
+            seconds=SECONDS,
+            most=OUTPUT,
+            reads=await anyio.to_thread.run_sync(_shared_objects, tree),
+            writes=(environment["HOME"],) if "HOME" in environment else (),
+        )
     except FileNotFoundError as error:
         raise WorkspaceError("git-not-installed", "install it where the conversation runs") from error
     except TimeoutError as error:
@@ -215,6 +224,18 @@ async def _git(tree: str, environment: dict[str, str], *arguments: str, check: b
     if check and not said.cut and said.code:
         raise WorkspaceError("git-failed", f"git {arguments[0]} ended with {said.code}")
     return said.output, said.cut
+
+
+def _shared_objects(tree: str) -> list[str]:
+    """Return the directories of objects that a repository shares with others (git-clone(1), `--shared`).
+
+    Nothing but git reads them. For a thread.
+    """
+    try:
+        lines = (Path(tree) / ".git/objects/info/alternates").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return []
+    return [line for line in lines if os.path.basename(line) == "objects" and os.path.isdir(line)]
 
 
 def changed(output: bytes) -> Iterator[GitChange]:

@@ -50,7 +50,14 @@ async def _ignored(workspace: str, paths: Sequence[str]) -> Collection[str]:
         try:
             await anyio.to_thread.run_sync(_prepare, Path(made))
             said = await printed(
-                THIS_MACHINE, command, cwd=workspace, environment=environment, seconds=SECONDS, most=OUTPUT, given=given
+                THIS_MACHINE,
+                command,
+                cwd=workspace,
+                environment=environment,
+                seconds=SECONDS,
+                most=OUTPUT,
+                given=given,
+                reads=(made,),
             )
         except (OSError, TimeoutError):
             return ()

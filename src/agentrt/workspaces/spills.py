@@ -10,13 +10,16 @@ import re
 import secrets
 from collections import deque
 from contextlib import suppress
+from typing import TYPE_CHECKING, cast
 
 import anyio
 import anyio.to_thread
 
 from ..errors import ToolError
 from ..placing import Place
-from ..scratch import runtime_directory
+
+if TYPE_CHECKING:
+    from ..sandboxes.here import Here
 
 MOST = 20
 """Maximum number of files of one tool; the oldest are removed first."""
@@ -63,7 +66,7 @@ class Spills:
 
     def _made(self) -> str:
         if self._place.workspace.on_this_machine:
-            return runtime_directory.directory("results-")
+            return cast("Here", self._place).directory("results-", writable=True)
         ours = f"{self._place.workspace.path}/.agentrt"
         if self._place.files.blocking.status(f"{ours}/.gitignore") is None:
             self._place.files.blocking.write(f"{ours}/.gitignore", _IGNORE)
@@ -73,7 +76,7 @@ class Spills:
         while self._written:
             self._forget(self._written.popleft())
         if self._directory and self._place.workspace.on_this_machine:
-            runtime_directory.remove(self._directory)
+            cast("Here", self._place).remove(self._directory)
             self._directory = ""
 
     def _forget(self, path: str) -> None:

@@ -148,16 +148,17 @@ class TreeStore:
         given: bytes = b"",
         check: bool = True,
         most: int = OUTPUT,
+        writes: str = "",
     ) -> Printed:
         """Run git and return its output. `index` replaces the workspace's index; `tree` is the directory of the files,
-        if the command needs them. Raises `WorkspaceError`.
+        if the command needs them, and `writes` one that it may write besides the store. Raises `WorkspaceError`.
         """
         from ..sandboxes.here import THIS_MACHINE  # no program is run by an import
 
         if not self._ready:
             await self.prepare()
         try:
-            await anyio.to_thread.run_sync(self._journal.write_files)
+            alternates = await anyio.to_thread.run_sync(self._written)
         except OSError as error:
             raise _unusable(error, self._directory) from error
         place = tree or str(self._directory / _NO_FILES)
@@ -172,7 +173,15 @@ class TreeStore:
         try:
             async with self._pipes.passed(tree) if tree else nullcontext():
                 said = await printed(
-                    THIS_MACHINE, command, cwd=place, environment=environment, seconds=SECONDS, most=most, given=given
+                    THIS_MACHINE,
+                    command,
+                    cwd=place,
+                    environment=environment,
+                    seconds=SECONDS,
+                    most=most,
+                    given=given,
+                    reads=alternates,
+                    writes=(str(self._directory), *([writes] if writes else [])),
                 )
         except (TimeoutError, anyio.get_cancelled_exc_class()) as error:
             with anyio.CancelScope(shield=True):
@@ -195,6 +204,11 @@ class TreeStore:
             why = said.errors.decode("utf-8", "replace").strip().split("\n")[-1]
             raise WorkspaceError("git-failed", f"git {arguments[0]} ended with {said.code}: {why}")
         return said
+
+    def _written(self) -> list[str]:
+        """Write the objects that git needs; return the directories of those in other stores. For a thread."""
+        self._journal.write_files()
+        return [place for place in _alternates(str(self._directory)) if os.path.isdir(place)]
 
     def note_modes(self, modes: Mapping[str, int]) -> None:
         """Save permissions in place of all that were saved. For a thread."""

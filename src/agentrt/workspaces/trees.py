@@ -397,7 +397,13 @@ class Trees(StoredTrees):
                 await self._store.git("read-tree", tree, index=index)
                 given = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
                 await self._store.git(
-                    "checkout-index", f"--prefix={staging}/", "-z", "--stdin", index=index, given=given
+                    "checkout-index",
+                    f"--prefix={staging}/",
+                    "-z",
+                    "--stdin",
+                    index=index,
+                    given=given,
+                    writes=staging,
                 )
             return await anyio.to_thread.run_sync(put, self._workspace, staging, changes, self._modes)
         except OSError as error:

@@ -24,8 +24,9 @@ from ...llm.profiles import ProfileStore, profiles_file
 from ...llm.providers import way
 from ...runtime import Runtime
 from ...secrets import Mask
-from ...specs import LLM, Agent, DockerWorkspace
+from ...specs import LLM, Agent, WorkspaceSpec
 from ...specs.llm import members
+from ...specs.workspace import Confine
 from ...tools import ToolType
 from ..consenting import offer_consent
 from ..defaults import default_model
@@ -43,7 +44,7 @@ from ..options import (
     yes_option,
 )
 from ..own_tools import offered_tools, own_tools, tools_option
-from ..places import container_of, container_options, workspace_option
+from ..places import place_of, place_options, workspace_option
 from ..servers import secrets_of
 from ..story import summary
 from .kept import NAME, Kept
@@ -62,7 +63,7 @@ _OF_A_NEW_ONE = frozenset({"image", "network", "preset", "flow", "hooks", "plugi
 @click.argument("conversation", required=False)
 @click.option("--continue", "-c", "newest", is_flag=True, help="Continue the newest conversation of this workspace.")
 @workspace_option
-@container_options
+@place_options
 @agent_options
 @tools_option
 @beginning_options
@@ -75,6 +76,7 @@ def chat(
     workspace: Path,
     image: str | None,
     network: str | None,
+    confine: Confine | None,
     beginning: Beginning,
     own: tuple[str, ...],
     titles: bool,
@@ -109,7 +111,7 @@ def chat(
         opening: Opening = _Old(found, given, agent)
     else:
         found = None
-        place = container_of(workspace, image, network) or workspace
+        place = place_of(workspace, image, network, confine)
         opening = _New(agent_of(store=store, **agent), place, secrets_of(agent["servers"]))
     chatting = Chatting(
         opening, beginning, own_tools(own), yes, found.store if found is not None else store, titles=titles
@@ -124,7 +126,7 @@ class _New(msgspec.Struct, frozen=True):
     """A conversation to begin."""
 
     agent: Agent
-    workspace: Path | DockerWorkspace
+    workspace: WorkspaceSpec
     secrets: Mapping[str, Any] = {}
 
 

@@ -31,7 +31,7 @@ from ..environment import environment
 from ..inside import MOST_CONTENT
 from ..installed import installed
 from ..processes import new_mark
-from ..starting import Input, Started, opened
+from ..starting import Input, Started, opened, unconfined
 from ._frames import CLOSED, DATA, HEAD, MESSAGE, MORE, MOST, PIECE, READY, WINDOW, count, frame, more
 
 START_SECONDS = 60.0
@@ -184,7 +184,7 @@ async def linked(command: Sequence[str], name: str, start_soon: StartSoon) -> Li
     try:
         name_of, *words = command
         program = name_of if os.sep in name_of else installed(name_of)
-        process = await opened([program, *words], env=environment(os.environ))
+        process = await opened([program, *words], env=environment(os.environ), begin=unconfined)
     except OSError as error:
         why = str(error.strerror or error)
         why = why if command[0] in why else f"{command[0]}: {why}"

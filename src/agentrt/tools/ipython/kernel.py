@@ -7,7 +7,8 @@ import secrets
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.abc
@@ -18,10 +19,11 @@ from ...errors import ToolError
 from ...loading import load_extra
 from ...placing import DEVNULL, PIPE, Place, Process, Python
 from ...sandboxes.environment import environment
-from ...scratch import runtime_directory
 
 if TYPE_CHECKING:
     from jupyter_client.asynchronous.client import AsyncKernelClient
+
+    from ...sandboxes.here import Here
 
 START_SECONDS = 60.0
 """Seconds that a kernel has to start."""
@@ -82,7 +84,7 @@ class Kernel:
             await place.files.write(file, connection)
             base = await anyio.to_thread.run_sync(outside, place.variables, workspace)
             given = environment(base, masked)
-            if place.workspace.on_this_machine:
+            if place.workspace.on_this_machine and await anyio.to_thread.run_sync(cast("Here", place).wall) is None:
                 given[_PARENT] = str(os.getpid())
             elif python.package:  # the place's own variables are for another Python
                 given |= {"PYTHONPATH": "", "PYTHONHOME": ""}
@@ -256,8 +258,13 @@ def _connection(directory: str, key: str) -> Any:
 async def _directory(place: Place) -> AsyncIterator[str]:
     """Provide a directory of the place for the files of a kernel."""
     if place.workspace.on_this_machine:
-        async with runtime_directory.temporary("kernel-") as made:
+        here = cast("Here", place)
+        made = await anyio.to_thread.run_sync(partial(here.directory, "kernel-", writable=True))
+        try:
             yield made
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(here.remove, made)
         return
     directory = f"{(await place.facts()).temporary}/agentrt-kernel-{secrets.token_hex(8)}"
     try:

@@ -2732,9 +2732,13 @@ export interface components {
             type?: "load_plugin";
         };
         LocalWorkspace: {
+            caches?: string[];
+            /** @enum {unknown} */
+            confine?: "auto" | "off" | "require";
             path: string;
             /** @constant */
             type: "local";
+            variables?: string[];
         };
         LoginAddress: {
             url: string;

@@ -1,0 +1,119 @@
+"""Nothing of a canary is read, changed, signalled or reached from inside a box, whoever runs it.
+
+The same ways reach nearly all of them with `confine="off"`: the canaries are where they can be reached.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import msgspec
+import psutil
+import pytest
+
+from tests.sandboxes.living import lives
+
+from .wall_worker import CANARY
+
+pytestmark = pytest.mark.real
+
+PROJECT = Path(__file__).parent.parent.parent
+NOBODY = 65534
+
+SECONDS = 120.0
+
+Started = tuple[list[str], dict[str, Any], Path]
+"""A Python, how its process is started, and the directory of its canaries."""
+
+
+@pytest.fixture(params=["this user", "another user"])
+def started(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Started]:
+    """How the worker is started, with the directory of its canaries."""
+    variables = {**os.environ, "MYAPP_CFG": CANARY}
+    if request.param == "this user":
+        base = tmp_path / "base"
+        base.mkdir()
+        yield [sys.executable], {"env": variables}, base
+        return
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+    paths = os.pathsep.join((sysconfig.get_path("purelib"), str(PROJECT / "src"), str(PROJECT)))
+    user: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    variables = {"PATH": os.defpath, "PYTHONPATH": paths, "MYAPP_CFG": CANARY}
+    python = f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
+    try:
+        subprocess.run(
+            [python, "-c", "import agentrt, msgspec"], env=variables, **user, check=True, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip(f"{python} is not there, or another user cannot read this project")
+    base = Path(mkdtemp(prefix="wall-", dir="/var/tmp"))
+    os.chown(base, NOBODY, NOBODY)
+    yield [python], {"env": variables, **user}, base
+    subprocess.run(["rm", "-rf", "--one-file-system", str(base)], check=True)
+
+
+def touched(started: Started, confine: str) -> tuple[int, list[str]]:
+    """How many ways were tried, and those that touched something."""
+    python, how, base = started
+    command = [*python, "-m", "tests.proofs.wall_worker", str(base), confine]
+    said: subprocess.CompletedProcess[Any] = subprocess.run(
+        command, cwd=PROJECT, capture_output=True, timeout=SECONDS, check=False, **how
+    )
+    assert said.returncode == 0, said.stderr.decode()
+    told = msgspec.json.decode(said.stdout)
+    return told["tried"], told["touched"]
+
+
+def test_nothing_inside_reaches_a_canary(started: Started) -> None:
+    tried, found = touched(started, "require")
+    assert found == []
+    assert tried > 90
+
+
+def test_without_a_wall_they_are_reached(started: Started) -> None:
+    tried, found = touched(started, "off")
+    assert len(found) > 0.85 * tried
+
+
+def test_nothing_of_a_box_outlives_its_runtime(tmp_path: Path) -> None:
+    """A runtime that is killed takes all with it, wherever it has gone."""
+    program = (
+        "import anyio, os, sys\n"
+        "from pathlib import Path\n"
+        "from tests.sandboxes.consoles import here\n"
+        "async def main():\n"
+        "    place = here(Path(sys.argv[1]), 'require')\n"
+        "    await place.run(['sh', '-c', 'setsid env -i sleep 6007 & (env -i nohup sleep 6007 &); exec sleep 6007'])\n"
+        "    print(os.getpid(), flush=True)\n"
+        "    await anyio.sleep_forever()\n"
+        "anyio.run(main)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE) as runtime:
+        assert runtime.stdout is not None
+        assert runtime.stdout.readline()
+        until = time.monotonic() + 10
+        while len(inside := sleepers()) < 3:
+            assert time.monotonic() < until
+        runtime.kill()
+    until = time.monotonic() + 1
+    while any(map(lives, inside)):
+        assert time.monotonic() < until, "it is there a second later"
+
+
+def sleepers() -> list[int]:
+    """The processes of that test."""
+    found = list[int]()
+    for process in psutil.process_iter(["cmdline"]):
+        if (process.info["cmdline"] or [])[-2:] == ["sleep", "6007"]:
+            found.append(process.pid)
+    return found
