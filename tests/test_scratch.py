@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from agentrt.scratch import RuntimeDirectory, ownerless
+from agentrt.scratch import RuntimeDirectory, ownerless, remove_tree
 
 pytestmark = pytest.mark.simulated
 
@@ -127,3 +129,28 @@ def test_threads_that_use_it_first_share_one_directory(root: Path) -> None:
         for path in made:
             ours.remove(path)
     assert list(root.iterdir()) == []
+
+
+def test_what_is_deeper_than_a_stack_is_removed(tmp_path: Path) -> None:
+    """Programs in a box may make anything in what is theirs."""
+    top = tmp_path / "top"
+    top.mkdir()
+    with pushed(top):
+        for _ in range(4_000):
+            os.mkdir("d")
+            os.chdir("d")
+        Path("file").touch()
+    remove_tree(top)
+    assert not top.exists()
+    remove_tree(top)
+
+
+@contextmanager
+def pushed(directory: Path) -> Iterator[None]:
+    """Be in a directory."""
+    before = os.getcwd()
+    os.chdir(directory)
+    try:
+        yield
+    finally:
+        os.chdir(before)

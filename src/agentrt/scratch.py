@@ -30,6 +30,9 @@ _PREFIX = "agentrt-run-"
 _NEW = f".{_PREFIX}"
 """The prefix of a runtime directory that is not locked yet."""
 
+_DEPTH = 100
+"""Number of levels that are removed at once where there are too many."""
+
 _NAME = re.compile(rf"{_PREFIX}([0-9a-f]{{12}})")
 """Only such a name counts: anybody may make a directory that ends with the name of a living owner."""
 
@@ -112,7 +115,7 @@ class RuntimeDirectory:
             there = str(directory) in self._directories
             self._directories.discard(str(directory))
         if there:
-            shutil.rmtree(directory, ignore_errors=True)
+            remove_tree(directory)
             self.release()
 
 
@@ -127,13 +130,41 @@ class Ownerless:
 
     def remove(self) -> None:
         """Remove it with all that is in it, as far as that is possible. For a thread."""
-        shutil.rmtree(self._path, ignore_errors=True)
+        remove_tree(self._path)
 
     def close(self) -> None:
         """Let others look at it again. The second call does nothing."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+
+def remove_tree(path: str | Path) -> None:
+    """Remove a directory with all that is in it, as far as that is possible, also if it is deeper than Python's stack:
+    programs may have made what is in it. For a thread.
+    """
+    while True:
+        try:
+            shutil.rmtree(path, ignore_errors=True)
+            break
+        except RecursionError:
+            try:
+                top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    _flatten(top)
+                finally:
+                    os.close(top)
+            except OSError:
+                break
+
+
+def _flatten(top: int) -> None:
+    """Move the directories that are `_DEPTH` below a directory into it. Raises `OSError`."""
+    for where, names, _, above in os.fwalk(".", dir_fd=top):
+        if where.count("/") >= _DEPTH:
+            for name in names:
+                os.rename(name, secrets.token_hex(8), src_dir_fd=above, dst_dir_fd=top)
+            names.clear()
 
 
 def ownerless(root: str | Path | None = None) -> Iterator[Ownerless]:

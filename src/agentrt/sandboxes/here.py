@@ -15,7 +15,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -23,7 +22,7 @@ import anyio.to_thread
 
 from ..errors import ToolError
 from ..placing import PIPE, AsyncFiles, PlaceFacts, Python, Reader, Rlimits, Setting, Stream
-from ..scratch import RUNTIME, runtime_directory
+from ..scratch import RUNTIME, remove_tree, runtime_directory
 from ..specs import LocalWorkspace, WorkspaceSpec
 from .environment import passed
 from .processes import CONVERSATION, end_left, new_mark
@@ -86,7 +85,7 @@ class Here:
 
     def remove(self, directory: str) -> None:
         """Remove what `directory` has made. For a thread."""
-        runtime_directory.remove(directory) if self._box is None else rmtree(directory, ignore_errors=True)
+        runtime_directory.remove(directory) if self._box is None else remove_tree(directory)
 
     @property
     def files(self) -> AsyncFiles:
