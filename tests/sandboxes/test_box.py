@@ -287,3 +287,51 @@ async def test_nothing_is_there_before_the_first_call(tmp_path: Path) -> None:
     place.console()
     assert {process.pid for process in psutil.Process().children(recursive=True)} == before
     await place.close()
+
+
+async def test_a_workspace_that_became_a_link_is_refused(place: Here, tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    assert await said(place, "echo x") == "x\n"
+    Path(place.workspace.path).rmdir()
+    Path(place.workspace.path).symlink_to(tmp_path / "secret")
+    with pytest.raises(ToolError, match="leads elsewhere"):
+        await said(place, "ls")
+    with pytest.raises(ToolError, match="leads elsewhere"):
+        await place.files.names(place.workspace.path)
+
+
+async def test_a_link_on_the_way_to_what_is_shown_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its target would be a place of this machine for whoever makes the box anew."""
+    work, home = tmp_path / "work", tmp_path / "home"
+    work.mkdir()
+    (home / ".config/git").mkdir(parents=True)
+    (home / ".config/git/config").write_text("[user]\nname = A\n")
+    monkeypatch.setenv("HOME", str(home))
+    place = here(work, "require")
+    try:
+        assert await said(place, f"mv ~/.config ~/c; ln -s /oldroot{tmp_path}/outside ~/.config") == ""
+        work.rmdir()
+        work.mkdir()
+        with pytest.raises(ToolError, match="leads elsewhere in the box by a link"):
+            await said(place, "true")
+    finally:
+        await place.close()
+    assert not (tmp_path / "outside").exists()
+
+
+async def test_what_is_covered_deep_in_a_workspace_cannot_be_moved_out(tmp_path: Path) -> None:
+    (tmp_path / "data/store").mkdir(parents=True)
+    (tmp_path / "data/store/log").write_text("tweet")
+    hidden = (str(tmp_path / "data/store"),)
+    place = Here(LocalWorkspace(str(tmp_path), confine="require"), Setting(lambda function: None, hidden=hidden))
+    try:
+        assert "busy" in await said(place, "mv data other; cat other/store/log data/store/log")
+    finally:
+        await place.close()
+    assert (tmp_path / "data/store/log").read_text() == "tweet"
+
+
+async def test_what_traces_the_first_process_gets_nothing(place: Here) -> None:
+    told = await said(place, "readlink /proc/1/fd/0; exec 9>/proc/1/fd/0 && echo never")
+    assert "Permission denied" in told
+    assert "never" not in told

@@ -38,13 +38,15 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class Beneath:
     """The files below a directory. Paths are relative to it, with "/" between their parts."""
 
-    def __init__(self, root: str, check: Callable[[str, str], None] | None = None, name: str = "") -> None:
-        """`name` is what absolute links call the root, if that is not its path.
+    def __init__(
+        self, root: str, check: Callable[[str, str], None] | None = None, name: str = "", kept: object = None
+    ) -> None:
+        """`name` is what absolute links call the root, if that is not its path, and `kept` is what keeps it open.
 
         `check` is called with a path and the place that it leads to, links followed, before a file is opened, written,
         moved or removed there; an exception from it prevents that.
         """
-        self._root, self._check, self._name = root, check, name or root
+        self._root, self._check, self._name, self._kept = root, check, name or root, kept
 
     @contextmanager
     def directory(self, path: str, *, make: bool = False, file: str = "") -> Iterator[int]:

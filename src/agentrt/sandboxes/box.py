@@ -12,12 +12,12 @@ import errno
 import os
 import platform
 import shutil
+import signal
 import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
 from subprocess import DEVNULL, PIPE
 from typing import Any
 
@@ -28,7 +28,7 @@ from ..placing import Reader
 from ..scratch import runtime_directory
 from .entering import Door, entered
 from .installed import installed
-from .mounts import BROAD, Mount, Shown, box_mounts, options_of, reader_mounts, reading
+from .mounts import BROAD, Mount, Shown, box_mounts, is_in, options_of, reader_mounts, reading
 from .spawning import Child, can_spawn, spawned
 from .system_filter import filter_program
 
@@ -50,19 +50,21 @@ class Box:
     def __init__(self, workspace: str, hidden: Sequence[str] = (), caches: Sequence[str] = ()) -> None:
         """`hidden` are directories that are covered even in the workspace; `caches` are shown as they are, writable."""
         self._workspace, self._hidden, self._caches = workspace, tuple(hidden), tuple(caches)
+        self._real = os.path.realpath(workspace)
         self._lock = threading.RLock()
         self._directory = ""
         self._made: _Made | None = None
         self._ended = deque[_Made]()
         self._is_closed = False
 
-    def root(self) -> str:
-        """Return the path by which this process reaches what is "/" inside. Raises `ToolError`."""
-        return f"/proc/self/fd/{self._current().root}"
+    def root(self) -> Root:
+        """Return what is "/" inside. Raises `ToolError`."""
+        return self._current().root
 
     def terminal(self) -> int:
         """Return the descriptor of a new terminal's master, of those that only the box has. Raises `ToolError`."""
-        return os.open(f"{self.root()}/dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        root = self.root()
+        return os.open(f"{root.path}/dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
 
     def spawned(
         self,
@@ -81,7 +83,7 @@ class Box:
             try:
                 return entered(
                     command,
-                    cwd=cwd,
+                    cwd=None if cwd is None else os.path.abspath(cwd),
                     env=env,
                     stdin=stdin,
                     stdout=stdout,
@@ -109,7 +111,9 @@ class Box:
         wall of its own, and ends by itself. Raises `OSError`, `ValueError` and `ToolError`.
         """
         with self._lock, ExitStack() as holding:
-            mounts = reading(box_mounts(self._shown(), holding))
+            self._refuse_another()
+            shown = self._shown()
+            mounts = reading(box_mounts(shown, holding), shown)
         return confined_reader(command, mounts, cwd=cwd, **given)
 
     def close(self) -> None:
@@ -135,10 +139,23 @@ class Box:
             return self._made
 
     def _make(self, identity: tuple[int, int]) -> _Made:
+        self._refuse_another()
         with ExitStack() as holding:
             mounts = box_mounts(self._shown(), holding)
-            held = [mount.held for mount in mounts if mount.held >= 0]
-            return _Made.of(options_of(mounts, network=True, first=_FIRST), identity, held)
+            held = [mount for mount in mounts if mount.held >= 0]
+            made = _Made.of(options_of(mounts, network=True, first=_FIRST), identity, [one.held for one in held])
+            if not all(made.shows(one) for one in held):  # bwrap goes by path, and somebody has put a link there
+                made.end()
+                made.release()
+                raise ToolError(f"{self._workspace}/.git changed while its box was made: try again")
+            return made
+
+    def _refuse_another(self) -> None:
+        """Raise `ToolError` if the workspace leads elsewhere by now: somebody may have put a link in its place."""
+        if os.path.realpath(self._workspace) != self._real:
+            raise ToolError(f"{self._workspace} leads elsewhere than when the conversation was opened")
+        if why := cannot_hold(self._workspace):
+            raise ToolError(why)
 
     def _shown(self) -> Shown:
         files = self._files()
@@ -147,6 +164,10 @@ class Box:
 
     def _files(self) -> str:
         if not self._directory:
+            if is_in(os.path.realpath(runtime_directory.path), self._real):
+                raise ToolError(
+                    f"TMPDIR is in the workspace {self._workspace}: no box can be made until it is elsewhere"
+                )
             made = runtime_directory.directory("box-")
             for name, mode in (("home", 0o700), ("tmp", 0o1777), ("given", 0o700), ("written", 0o700)):
                 os.mkdir(f"{made}/{name}")
@@ -195,8 +216,25 @@ def read_only(reader: Reader, command: Sequence[str], *, cwd: str | None, **give
     """
     if cwd is not None and not os.path.isdir(cwd):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), cwd)
+    if cwd is not None and os.geteuid() == 0 and os.stat(cwd).st_uid != 0:
+        return spawned(command, cwd=cwd, **given)  # behind the wall, root may not read the files of others
     reads = {*reader.reads, *([cwd] if cwd not in (None, "/") else [])} - {*reader.writes}
     return confined_reader(command, reader_mounts(reads, reader.writes), cwd=cwd, **given)
+
+
+class Root:
+    """The root of a box. It is open as long as somebody has this: a number that is closed becomes another file's."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @property
+    def path(self) -> str:
+        """The path by which this process reaches it."""
+        return f"/proc/self/fd/{self._descriptor}"
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
 
 
 class _Made(msgspec.Struct):
@@ -204,7 +242,7 @@ class _Made(msgspec.Struct):
 
     holder: Child
     door: Door
-    root: int
+    root: Root
     identity: tuple[int, int]
 
     @classmethod
@@ -256,18 +294,28 @@ class _Made(msgspec.Struct):
                 raise ToolError(f"a box cannot be made: {why}")
         first = msgspec.json.decode(said)["child-pid"]
         handle = os.pidfd_open(first)
-        root = os.open(f"/proc/{first}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        root = Root(os.open(f"/proc/{first}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
         return cls(holder, Door(first, handle), root, identity)
+
+    def shows(self, mount: Mount) -> bool:
+        """Return whether what a mount holds is where it was to be."""
+        try:
+            found = os.stat(f"{self.root.path}{mount.path}", follow_symlinks=False)
+        except OSError:
+            return False
+        wanted = os.fstat(mount.held)
+        return (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino)
 
     def end(self) -> None:
         """End all that is in it."""
         assert self.holder.stdin is not None
         self.holder.stdin.close()
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.door.handle, signal.SIGKILL)
         self.holder.wait()
 
     def release(self) -> None:
-        """Close its handles."""
-        os.close(self.root)
+        """Close its handle."""
         os.close(self.door.handle)
 
 
@@ -301,9 +349,22 @@ def _identity(workspace: str) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-@cache
 def whats_missing() -> str:
-    """Return why no box can be made on this machine; "" if it can. It is tried once. For a thread."""
+    """Return why no box can be made on this machine; "" if it can. It is tried until it succeeds. For a thread."""
+    if not _works:
+        missing = _tried()
+        if missing:
+            return missing
+        _works.append(True)
+    return ""
+
+
+_works = list[bool]()
+"""Has an entry once a box was made: a failure may pass, such as a lack of descriptors."""
+
+
+def _tried() -> str:
+    """Return why a box cannot be made and entered; "" if it can."""
     if not can_spawn():
         return "boxes need Linux with glibc 2.34 or newer"
     try:

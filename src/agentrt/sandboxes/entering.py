@@ -7,6 +7,7 @@ of an interpreter, and copies a small process instead of this one.
 from __future__ import annotations
 
 import atexit
+import errno
 import fcntl
 import io
 import marshal
@@ -103,7 +104,7 @@ def _asked(file: int, given: Sequence[int], program: str, cwd: str | None) -> in
         code, _, what = failure.partition(b" ")
         raise OSError(int(code), os.strerror(int(code)), os.fsdecode(what) or cwd or program)
     if not number:
-        raise ProcessLookupError(3, "what starts programs has ended", program)
+        raise ConnectionAbortedError(errno.ECONNABORTED, "what starts programs has ended", program)
     return number
 
 

@@ -274,7 +274,10 @@ def _adopting(command: Sequence[str], **given: Any) -> Begun:
     if _CAN_ADOPT and can_spawn():
         from .entering import entered
 
-        return entered(command, door=None, **given)
+        try:
+            return entered(command, door=None, **given)
+        except ConnectionAbortedError:  # this Python needs variables of this process
+            command = [sys.executable, "-I", "-S", "-c", ADOPTS, *command]
     del given["adopts"]
     return unconfined(command, **given)
 

@@ -12,10 +12,11 @@ import stat
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from ..errors import ToolError
 from .environment import has_login
 from .installed import search_path
 
@@ -108,8 +109,9 @@ def bwrap_options(mounts: Iterable[Mount], first: int = 0) -> list[str]:
 def box_mounts(shown: Shown, holding: ExitStack) -> list[Mount]:
     """Return what the programs of a conversation see; `holding` closes what is held. For a thread."""
     home, workspace = os.path.expanduser("~"), os.path.realpath(shown.workspace)
-    mounts = [*system_mounts(search_path()), *_PRIVATE, Mount("write", "/tmp", shown.temporary)]
-    at_home = _is_in(home, workspace)
+    real_home = os.path.realpath(home)
+    mounts = [*system_mounts(), *_PRIVATE, Mount("write", "/tmp", shown.temporary)]
+    at_home = is_in(real_home, workspace)
     if not at_home and home != "/":
         mounts.append(Mount("write", home, shown.home))
         mounts += _settings()
@@ -120,16 +122,52 @@ def box_mounts(shown: Shown, holding: ExitStack) -> list[Mount]:
     if workspace != shown.workspace:
         mounts.append(Mount("write", workspace))
     mounts += protected(workspace, holding)
-    mounts += [Mount("read", path) for path in _ours() if _is_in(path, workspace) and _is_prefix(path)]
+    prefixes = [path for path in _ours() if is_in(path, workspace) and _is_prefix(path)]
+    keys = [path.replace("~", real_home, 1) for path in KEYS] if at_home else []
+    shows = [mount.source or mount.path for mount in mounts if mount.kind in ("read", "write")]
+    hidden = [path for path in (*keys, *map(os.path.realpath, shown.hidden)) if any(is_in(path, one) for one in shows)]
+    mounts += _pinned([*prefixes, *hidden], workspace)
+    mounts += [Mount("read", path) for path in prefixes]
+    mounts += _covers(hidden)
     mounts += (Mount("read", shown.given), Mount("write", shown.written))
-    keys = map(os.path.expanduser, KEYS) if at_home else ()
-    mounts += _covers(path for path in (*keys, *shown.hidden) if _is_in(path, workspace))
+    _refuse_links(mounts, shown, home)
     return mounts
 
 
-def reading(mounts: Iterable[Mount]) -> list[Mount]:
-    """Return the same with nothing writable but memory. What is held is in the workspace, which is read-only."""
-    plain = [mount for mount in mounts if mount.held < 0]
+def _pinned(paths: Iterable[str], workspace: str) -> Iterator[Mount]:
+    """Yield the directories between a workspace and some paths in it.
+
+    A mount point cannot be moved away; a directory that it is in could be.
+    """
+    above = {place for path in paths if is_in(path, workspace) for place in map(str, Path(path).parents)}
+    for place in sorted(above):
+        if place != workspace and is_in(place, workspace) and os.path.isdir(place):
+            yield Mount("write", place)
+
+
+def _refuse_links(mounts: Iterable[Mount], shown: Shown, home: str) -> None:
+    """Raise `ToolError` if a program has put a link on the way to a mount: bwrap(1) would follow it to this machine."""
+    own = {home: shown.home, "/tmp": shown.temporary, os.path.realpath(shown.workspace): ""}
+    for mount in mounts:
+        for place, source in own.items():
+            if mount.path != place and is_in(mount.path, place):
+                way = source or place
+                for part in mount.path[len(place.rstrip("/")) + 1 :].split("/"):
+                    way = f"{way}/{part}"
+                    if os.path.islink(way):
+                        raise ToolError(f"{mount.path} leads elsewhere in the box by a link: remove it, or begin anew")
+
+
+def reading(mounts: Iterable[Mount], shown: Shown) -> list[Mount]:
+    """Return the same with nothing writable but memory, and without a home. What is held is in the workspace, which is
+    read-only.
+    """
+    left_out = (shown.given, shown.written)
+    plain = [
+        Mount("empty", mount.path) if mount.source == shown.home else mount
+        for mount in mounts
+        if mount.held < 0 and mount.path not in left_out
+    ]
     return [mount._replace(kind="read") if mount.kind == "write" else mount for mount in plain]
 
 
@@ -137,7 +175,7 @@ def reader_mounts(reads: Collection[str], writes: Collection[str]) -> list[Mount
     """Return what a program sees that only reads: some paths, and those that it may write. For a thread."""
     path = search_path()
     return [
-        *system_mounts(path),
+        *system_mounts(),
         *_PRIVATE,
         Mount("empty", "/tmp"),
         *tool_chains(path),
@@ -149,9 +187,13 @@ def reader_mounts(reads: Collection[str], writes: Collection[str]) -> list[Mount
 _PRIVATE = (Mount("empty", "/dev/shm"), Mount("empty", "/var/tmp"))
 
 
-@cache
-def system_mounts(path: str) -> tuple[Mount, ...]:
-    """Return the system's own directories; `path` is `PATH`. For a thread: it looks at each entry of /etc once."""
+def system_mounts() -> tuple[Mount, ...]:
+    """Return the system's own directories. For a thread: it looks at /etc, and again once an entry was replaced."""
+    return _system_mounts(os.stat("/etc").st_mtime_ns)
+
+
+@lru_cache(1)
+def _system_mounts(changed: int) -> tuple[Mount, ...]:
     found = list[Mount]()
     for place in SYSTEM:
         if os.path.islink(place):
@@ -162,9 +204,9 @@ def system_mounts(path: str) -> tuple[Mount, ...]:
     found += _covers(_secrets("/etc"))
     for name in ("/etc/resolv.conf", *(os.environ.get(name, "") for name in _CERTIFICATES)):
         real = os.path.realpath(name) if name else ""
-        if real and os.path.exists(real) and not _is_in(real, "/etc") and not _is_in(real, "/usr"):
+        if real and os.path.exists(real) and not is_in(real, "/etc") and not is_in(real, "/usr"):
             found.append(Mount("read", real))
-            if os.path.isabs(name) and not _is_in(name, "/etc") and name != real:
+            if os.path.isabs(name) and not is_in(name, "/etc") and name != real:
                 found.append(Mount("read", name, real))
     return tuple(found)
 
@@ -183,14 +225,14 @@ def tool_chains(path: str) -> tuple[Mount, ...]:
                 wanted[_known(one) or one] = None
     shown = [one for one in wanted if _is_plain(one, home)]
     return tuple(
-        Mount("read", one) for one in sorted(shown) if not any(one != other and _is_in(one, other) for other in shown)
+        Mount("read", one) for one in sorted(shown) if not any(one != other and is_in(one, other) for other in shown)
     )
 
 
 def _trusted(path: str, workspace: str) -> str:
     """Return a `PATH`, with the active virtual environment, without what is in a workspace."""
     places = (*path.split(os.pathsep), os.environ.get("VIRTUAL_ENV", ""))
-    return os.pathsep.join(place for place in places if place and not _is_in(os.path.realpath(place), workspace))
+    return os.pathsep.join(place for place in places if place and not is_in(os.path.realpath(place), workspace))
 
 
 def _chains_of_links(workspace: str) -> list[Mount]:
@@ -198,14 +240,14 @@ def _chains_of_links(workspace: str) -> list[Mount]:
     made its links.
     """
     places = (*os.environ.get("PATH", "").split(os.pathsep), os.environ.get("VIRTUAL_ENV", ""), f"{workspace}/.venv")
-    inside = [place for place in places if place and _is_in(os.path.realpath(place), workspace)]
+    inside = [place for place in places if place and is_in(os.path.realpath(place), workspace)]
     found = {_known(one) for place in inside for one in _led_to(place)}
     return [Mount("read", chain) for chain in sorted(filter(None, found)) if os.path.isdir(chain)]
 
 
 def _known(path: str) -> str | None:
     """Return the tool chain of people that holds a path."""
-    return next((chain for chain in map(os.path.expanduser, TOOL_CHAINS) if _is_in(path, chain)), None)
+    return next((chain for chain in map(os.path.expanduser, TOOL_CHAINS) if is_in(path, chain)), None)
 
 
 def protected(workspace: str, holding: ExitStack) -> Iterator[Mount]:
@@ -219,22 +261,44 @@ def protected(workspace: str, holding: ExitStack) -> Iterator[Mount]:
     kind = os.fstat(repository).st_mode
     if stat.S_ISREG(kind):  # a worktree, or a submodule
         directory = linked_repository(path)
-        if directory is None or (held := _held(directory, None, holding)) is None:
+        if directory is None or (held := _held(directory, None, holding)) is None or not _names(held, path, holding):
             return
         yield Mount("read", path, held=repository)
         path, repository = directory, held
     elif not stat.S_ISDIR(kind):
         return
     yield Mount("write", path, held=repository)
+    seen = set[str]()
     for hooks in ("hooks", *_hooks_of_modules(repository)):
-        held, place = repository, ""
+        held, place, above = repository, "", list[Mount]()
         for part in hooks.split("/"):
             found, place = _held(part, held, holding), f"{place}/{part}"
             if found is None or not stat.S_ISDIR(os.fstat(found).st_mode):
                 break
             held = found
+            above.append(Mount("write", f"{path}{place}", held=held))
         else:
-            yield Mount("read", f"{path}{place}", held=held)
+            for mount in above[:-1]:
+                if mount.path not in seen:
+                    seen.add(mount.path)
+                    yield mount
+            yield above[-1]._replace(kind="read")
+
+
+def _names(repository: int, file: str, holding: ExitStack) -> bool:
+    """Return whether one of the worktrees of a repository is that of a file, for sure in this directory itself."""
+    place = _held("worktrees", repository, holding)
+    if place is None or not stat.S_ISDIR(os.fstat(place).st_mode):
+        return False
+    for name in os.listdir(f"/proc/self/fd/{place}"):
+        one = _held(name, place, holding)
+        with suppress(OSError):
+            given = -1 if one is None else os.open("gitdir", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=one)
+            if given >= 0:
+                with open(given, errors="surrogateescape") as told:
+                    if os.path.realpath(told.read().strip()) == os.path.realpath(file):
+                        return True
+    return False
 
 
 def _held(path: str, above: int | None, holding: ExitStack) -> int | None:
@@ -263,7 +327,7 @@ def linked_repository(file: str) -> str | None:
     if os.path.realpath(os.path.join(own, back)) != os.path.realpath(file):
         return None
     repository = os.path.realpath(os.path.join(own, common))
-    if _is_in(own, os.path.realpath(os.path.dirname(file))):
+    if is_in(own, os.path.realpath(os.path.dirname(file))):
         return None
     return repository if os.path.dirname(own) == os.path.join(repository, "worktrees") else None
 
@@ -352,16 +416,16 @@ def _led_to(directory: str) -> Iterator[str]:
 def _is_plain(path: str, home: str) -> bool:
     """Return whether a directory may be shown: it is not the system's, and holds nothing that is hidden."""
     real = os.path.realpath(path)
-    if any(_is_in(real, place) for place in SYSTEM) or not os.path.isdir(real):
+    if any(is_in(real, place) for place in SYSTEM) or not os.path.isdir(real):
         return False
-    return not any(_is_in(hidden, one) for one in (path, real) for hidden in (*BROAD, home, *_kept_from(home)))
+    return not any(is_in(hidden, one) for one in (path, real) for hidden in (*BROAD, home, *_kept_from(home)))
 
 
 def _kept_from(home: str) -> Iterator[str]:
     return (path.replace("~", home, 1) for path in KEYS)
 
 
-def _is_in(path: str, above: str) -> bool:
+def is_in(path: str, above: str) -> bool:
     return path == above or path.startswith(f"{above.rstrip('/')}/")
 
 

@@ -19,7 +19,7 @@ from .rated_ends import RatedEnds, Unrated
 from .walking import walked
 
 if TYPE_CHECKING:
-    from .box import Box
+    from .box import Box, Root
 
 _AT_ONCE = 1_000
 """Number of files that are looked at between two steps."""
@@ -50,14 +50,15 @@ class ReachedFiles:
 
     @property
     def _tree(self) -> Beneath:
-        base = self._base
-        return Beneath(base, None if self._rated is None else self._check, self._root) if base else self._here
+        if (base := self._base) is None:
+            return self._here
+        return Beneath(base.path, None if self._rated is None else self._check, self._root, base)
 
     @property
-    def _base(self) -> str:
-        """The path at which this process has the root of the box; "" without one. Raises `ToolError`."""
+    def _base(self) -> Root | None:
+        """The root of the box; None without one. Raises `ToolError`."""
         box = self._wall() if self._wall is not None else None
-        return "" if box is None else box.root()
+        return None if box is None else box.root()
 
     def rated(self, ends: Mapping[str, str]) -> ReachedFiles:
         """Return the same files for an action that was rated when these paths led to these places."""
@@ -70,7 +71,7 @@ class ReachedFiles:
     def _check_before(self, path: str) -> None:
         if self._rated is None:
             return
-        if not self._base:
+        if self._base is None:
             _checked(self._rated.check_before, normpath(path))
             return
         with suppress(WorkspaceError):  # the way to it is told of as it is opened
@@ -140,9 +141,9 @@ class ReachedFiles:
 
     def walk(self, path: str, most: int, skipped: Collection[str] = ()) -> list[Walked]:
         """Return what is below a directory, at most `most` of it; no link is followed. Raises `ToolError`."""
-        real = self.real(path)
+        real, base = self.real(path), self._base
         try:
-            return [Walked(*one) for one in walked(f"{self._base}{real}", most, skipped)]
+            return [Walked(*one) for one in walked(f"{base.path if base else ''}{real}", most, skipped)]
         except OSError as error:
             raise ToolError(f"{path}: {error.strerror or error}") from error
 
@@ -151,8 +152,9 @@ class ReachedFiles:
 
         Paths relative to an open directory are faster. `step` is called regularly; an exception from it ends the work.
         """
+        base = self._base
         try:
-            descriptor = os.open(f"{self._base}{directory}", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            descriptor = os.open(f"{base.path if base else ''}{directory}", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
             return [0] * len(paths)
         found = list[int]()

@@ -37,6 +37,7 @@ _CLONE_PARENT = 0x8000
 _NS_GET_PARENT = 0xB702
 _SET_DUMPABLE, _SET_SECCOMP, _BOUNDING_DROP, _SUBREAPER, _NO_NEW_PRIVILEGES = 4, 22, 24, 36, 38
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _ABSTRACT_SOCKETS = 444, 446, 1
+_MAKE_DEVICES = 1 << 6
 _CAPABILITIES = 64
 _VERSION_3 = 0x20080522
 
@@ -90,11 +91,13 @@ def confine(filtering: bytes) -> None:
         _library.prctl(_BOUNDING_DROP, one, 0, 0, 0)
     header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
     checked(_library.syscall(_capset, ctypes.byref(header), (ctypes.c_uint32 * 6)()), "dropping capabilities")
-    scopes = (ctypes.c_uint64 * 3)(0, 0, _ABSTRACT_SOCKETS)
-    rules = _library.syscall(_LANDLOCK_CREATE, ctypes.byref(scopes), ctypes.c_size_t(24), 0)
-    if rules >= 0:  # Linux 6.12 and newer
-        checked(_library.syscall(_LANDLOCK_RESTRICT, rules, 0), "hiding abstract sockets")
-        os.close(rules)
+    scopes = (ctypes.c_uint64 * 3)(_MAKE_DEVICES, 0, _ABSTRACT_SOCKETS)
+    for size in (24, 8):  # Linux 6.12; 5.13, where it keeps programs from tracing the first one
+        rules = _library.syscall(_LANDLOCK_CREATE, ctypes.byref(scopes), ctypes.c_size_t(size), 0)
+        if rules >= 0:
+            checked(_library.syscall(_LANDLOCK_RESTRICT, rules, 0), "hiding abstract sockets")
+            os.close(rules)
+            break
     if filtering:
         code = ctypes.create_string_buffer(filtering, len(filtering))
         program = (ctypes.c_uint64 * 2)(len(filtering) // 8, ctypes.addressof(code))
@@ -131,6 +134,17 @@ def become(request: dict[str, Any], streams: list[int]) -> NoReturn:
     raise OSError(number, os.strerror(number), os.fsdecode(program))
 
 
+def is_over(handle: int) -> bool:
+    """Return whether a process has ended."""
+    try:
+        signal.pidfd_send_signal(handle, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def serve_one(answer: int, streams: list[int], request: dict[str, Any], handle: int) -> NoReturn:
     """Answer one request, in a copy of this process, which ends with it."""
     try:
@@ -143,8 +157,10 @@ def serve_one(answer: int, streams: list[int], request: dict[str, Any], handle: 
                 os._exit(0)
         become(request, streams)
     except OSError as error:
-        where = os.fsencode(str(error.filename or "")).replace(b"\n", b" ")
-        os.write(answer, b"failed %d %s\n" % (error.errno or 5, where))
+        where, number = os.fsencode(error.filename or "").replace(b"\n", b" "), error.errno or 5
+        if request["first"] and is_over(handle):
+            number = 3
+        os.write(answer, b"failed %d %s\n" % (number, where))
     except BaseException as error:  # the runtime is told, whatever it is
         os.write(answer, b"failed 5 %s\n" % repr(error).encode("ascii", "replace"))
     os._exit(127)
