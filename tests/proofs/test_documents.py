@@ -17,6 +17,7 @@ from agentrt.documents.document import MOST, Document, Wanted
 from agentrt.documents.rendering import shown
 from agentrt.documents.running import MEMORY, SECONDS, read_document
 from agentrt.errors import ToolError
+from agentrt.sandboxes.box import whats_missing
 from agentrt.sandboxes.here import THIS_MACHINE
 from tests.documents.making import FILES, LAUGHS, bomb, changed, packed, pdf, workbook
 
@@ -33,11 +34,12 @@ class Taken:
 @asynccontextmanager
 async def measured() -> AsyncIterator[Taken]:
     """Looks at the reader every 5 ms; none is left afterwards. What ran before is another test's."""
+    whats_missing()  # what starts programs stays
     taken, began, before = Taken(), time.monotonic(), set(psutil.Process().children())
 
     async def look() -> None:
         while True:
-            for each in set(psutil.Process().children()) - before:
+            for each in set(psutil.Process().children(recursive=True)) - before:
                 try:
                     taken.memory = max(taken.memory, each.memory_info().rss)
                 except psutil.Error:

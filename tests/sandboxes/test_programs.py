@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import anyio
 import psutil
 import pytest
@@ -23,6 +25,12 @@ async def sh(script: str, *, seconds: float = 10.0, most: int = 100, given: byte
 
 async def test_what_it_prints_and_how_it_ends() -> None:
     assert await sh("cat; echo $A$HOME; echo why >&2; exit 3", given=b"in ") == Printed(b"in b\n", b"why\n", 3)
+
+
+@pytest.mark.parametrize("code", [2, 127, 128, 129, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGXCPU, -signal.SIGKILL])
+async def test_its_end_is_told_as_it_was(code: int) -> None:
+    said = await sh(f"exit {code}" if code >= 0 else f"ulimit -c 0; kill -{-code} $$")
+    assert said.code == code
 
 
 async def test_more_than_is_wanted() -> None:

@@ -201,13 +201,14 @@ def confined_reader(
         options += ("--setenv", variable, value)
     code = filter_program(platform.machine())
     with _file(b"\0".join(map(os.fsencode, (*options, "--seccomp", "4"))) + b"\0") as file, _file(code) as filtering:
-        return spawned(
+        started = spawned(
             [_program("bwrap"), "--args", "3", name, *words],
             cwd="/",
             env={"PATH": os.defpath},
             passed=(file, filtering),
             **streams,
         )
+        return _Behind(started.pid, (started.stdin, started.stdout, started.stderr), started)
 
 
 def read_only(reader: Reader, command: Sequence[str], *, cwd: str | None, **given: Any) -> Child:
@@ -220,6 +221,23 @@ def read_only(reader: Reader, command: Sequence[str], *, cwd: str | None, **give
         return spawned(command, cwd=cwd, **given)  # behind the wall, root may not read the files of others
     reads = {*reader.reads, *([cwd] if cwd not in (None, "/") else [])} - {*reader.writes}
     return confined_reader(command, reader_mounts(reads, reader.writes), cwd=cwd, **given)
+
+
+class _Behind(Child):
+    """A program that bwrap(1) waits for: it ends with 128 and the number of the signal that ended the program."""
+
+    def __init__(self, pid: int, pipes: Sequence[Any], started: Child) -> None:
+        super().__init__(pid, pipes)
+        self._started = started
+
+    def poll(self) -> int | None:
+        code = self._started.poll()
+        self._code = code if code is None or not _SIGNALS[0] <= code <= _SIGNALS[1] else 128 - code
+        return self._code
+
+
+_SIGNALS = (128 + signal.SIGINT, 128 + 64)
+"""Exit codes that are those of signals; git ends with 128 and 129 by itself."""
 
 
 class Root:
