@@ -2,8 +2,8 @@
 
 A holder makes them: bubblewrap (bwrap(1)) with a bash that is the first process inside, and reads a pipe of ours. When
 our end closes, also because this process was killed, it ends, and the system ends all that is in the box with it. Until
-then it collects those whose parent has ended. A box is made with the first
-program or file that needs it, and anew if the workspace was removed and made again, since its mount is dead then.
+then it collects those whose parent has ended. A box is made with the first program or file that needs it, and anew if
+the workspace was removed and made again, since its mount is dead then.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from ..errors import ToolError
 from ..placing import Reader
 from ..scratch import runtime_directory
 from .entering import Door, entered
-from .installed import installed
-from .mounts import BROAD, Mount, Shown, box_mounts, is_in, options_of, reader_mounts, reading
+from .installed import installed, is_in
+from .mounts import BROAD, Mount, Shown, box_mounts, options_of, reader_mounts, reading
 from .spawning import Child, can_spawn, spawned
 from .system_filter import filter_program
 
@@ -66,31 +66,13 @@ class Box:
         root = self.root()
         return os.open(f"{root.path}/dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
 
-    def spawned(
-        self,
-        command: Sequence[str],
-        *,
-        cwd: str | None,
-        env: Mapping[str, str],
-        stdin: int | None,
-        stdout: int | None,
-        stderr: int | None,
-        adopts: bool = False,
-    ) -> Child:
-        """Start a program inside. Raises `OSError`, `ValueError` and `ToolError`."""
+    def spawned(self, command: Sequence[str], *, cwd: str | None, **given: Any) -> Child:
+        """Start a program inside, given as for `entered`. Raises `OSError`, `ValueError` and `ToolError`."""
+        cwd = None if cwd is None else os.path.abspath(cwd)
         for last in (False, True):
             door = self._current().door
             try:
-                return entered(
-                    command,
-                    cwd=None if cwd is None else os.path.abspath(cwd),
-                    env=env,
-                    stdin=stdin,
-                    stdout=stdout,
-                    stderr=stderr,
-                    door=door,
-                    adopts=adopts,
-                )
+                return entered(command, cwd=cwd, door=door, **given)
             except ProcessLookupError:
                 if last:
                     raise

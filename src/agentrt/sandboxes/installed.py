@@ -126,10 +126,11 @@ def _is_within(place: str, workspaces: Set[str]) -> bool:
 
 
 def _skips(workspace: str, place: str) -> bool:
-    return any(_is_in(root, workspace) and _is_in(place, root) for root in SYSTEM)
+    return any(is_in(root, workspace) and is_in(place, root) for root in SYSTEM)
 
 
-def _is_in(place: str, above: str) -> bool:
+def is_in(place: str, above: str) -> bool:
+    """Return whether an absolute path is a directory or below it."""
     return place == above or place.startswith(f"{above.rstrip('/')}/")
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ..errors import ToolError
 from .environment import has_login
-from .installed import search_path
+from .installed import is_in, search_path
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """Directories of programs and libraries."""
@@ -423,10 +423,6 @@ def _is_plain(path: str, home: str) -> bool:
 
 def _kept_from(home: str) -> Iterator[str]:
     return (path.replace("~", home, 1) for path in KEYS)
-
-
-def is_in(path: str, above: str) -> bool:
-    return path == above or path.startswith(f"{above.rstrip('/')}/")
 
 
 def options_of(mounts: Iterable[Mount], *, network: bool, first: int = 0) -> list[str]:
