@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from agentrt import LLM, Agent, Conversation, LocalWorkspace, NeverConfirm, Runtime, Tool
+from agentrt import LLM, Agent, Conversation, Hook, HookEvent, LocalWorkspace, NeverConfirm, Runtime, Tool
 from agentrt.events import AgentErrorEvent, ObservationEvent
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish
@@ -66,3 +67,64 @@ async def test_all_of_its_tools_are_in_the_box(tmp_path: Path) -> None:
     assert "FileNotFoundError" in said[5]
     assert not any("tweet" in one for one in said[:4] + said[5:])
     assert "tweet-7c1e" not in said[4]
+
+
+SERVER = """
+import sys
+from mcp.server import MCPServer
+for path in sys.argv[1:]:
+    try:
+        open(path, "w").write("was here")
+    except OSError:
+        pass
+server = MCPServer("demo")
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    return a + b
+
+server.run("stdio")
+"""
+
+
+@pytest.mark.parametrize("confined", [None, True, False])
+@pytest.mark.parametrize("where", ["workspace", "elsewhere"])
+async def test_a_server_is_in_the_box_if_the_workspace_has_it(
+    tmp_path: Path, where: str, confined: bool | None
+) -> None:
+    """Unless a person says otherwise. A file elsewhere is not seen from the box."""
+    for name in ("workspace", "elsewhere"):
+        (tmp_path / name).mkdir()
+    inside, canary = tmp_path / "workspace/started", tmp_path / "canary"
+    (program := tmp_path / where / "serve.py").write_text(SERVER)
+    server: dict[str, object] = {"command": sys.executable, "args": [str(program), str(inside), str(canary)]}
+    if confined is not None:
+        server["confined"] = confined
+    agent = Agent(llm=LLM(model="scripted"), mcp_servers={"demo": server})
+    workspace = LocalWorkspace(str(tmp_path / "workspace"), confine="require")
+    model = ScriptedLLM([call("add", a=1, b=2), finish("Done.")])
+    async with Conversation(agent, workspace, store=tmp_path / "store", client=model) as talk:
+        await talk.prompt("go")
+        said = await results(talk)
+    is_free = confined is False or (confined is None and where == "elsewhere")
+    is_there = is_free or where == "workspace"
+    assert (said[0] == "3") is is_there, said
+    assert inside.exists() is is_there
+    assert canary.exists() is is_free
+
+
+@pytest.mark.parametrize("confined", [None, True, False])
+@pytest.mark.parametrize("named", [True, False])
+async def test_a_hook_is_in_the_box_if_it_names_a_file_of_the_workspace(
+    tmp_path: Path, named: bool, confined: bool | None
+) -> None:
+    (work := tmp_path / "work").mkdir()
+    canary = tmp_path / "canary"
+    (work / "hook.sh").write_text(f"touch ran; touch {canary}; exit 0\n")
+    command = "sh ./hook.sh" if named else f"touch ran; touch {canary}; exit 0"
+    agent = Agent(llm=LLM(model="scripted"), hooks=(Hook(event=HookEvent.START, command=command, confined=confined),))
+    workspace = LocalWorkspace(str(work), confine="require")
+    async with Conversation(agent, workspace, store="memory://", client=ScriptedLLM([finish("Done.")])) as talk:
+        await talk.prompt("go")
+    assert (work / "ran").exists()
+    assert canary.exists() is (confined is False or (confined is None and not named))

@@ -40,7 +40,7 @@ from agentrt.mcp.pinning import KIND
 from agentrt.protocols import ModelRequest
 from agentrt.replaying import replay
 from agentrt.secrets import HIDDEN
-from agentrt.specs import NeverConfirm, PluginSource, SecurityRisk
+from agentrt.specs import LocalWorkspace, NeverConfirm, PluginSource, SecurityRisk
 from agentrt.specs.content import plain
 from agentrt.state import fold
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
@@ -295,7 +295,9 @@ async def test_servers_of_a_project_start_once_a_person_has_agreed(tmp_path: Pat
     turns = [say("hi"), call("add", a=1, b=2), say("3"), say("hi"), say("hi"), say("hi")]
     with anyio.fail_after(40):
         async with Runtime(tmp_path / "store", client=ScriptedLLM(turns)) as runtime:
-            async with Conversation(spec, place, runtime=runtime, id="c") as conversation:
+            async with Conversation(
+                spec, LocalWorkspace(str(place), confine="off"), runtime=runtime, id="c"
+            ) as conversation:
                 await conversation.prompt("go")
                 (offer,) = conversation.state.unagreed
                 assert offer.servers["demo"].where == f"{sys.executable} serve.py"
@@ -304,11 +306,11 @@ async def test_servers_of_a_project_start_once_a_person_has_agreed(tmp_path: Pat
                 await conversation.prompt("go")
                 events = [event async for event in conversation.events()]
                 assert results(events)[-1] == "3"
-            async with Conversation(spec, place, runtime=runtime) as another:
+            async with Conversation(spec, LocalWorkspace(str(place), confine="off"), runtime=runtime) as another:
                 assert not another.state.unagreed
                 assert set(another.state.spec.mcp_servers) == {"demo"}
             project(place, args=["serve.py", "--more"])
-            async with Conversation(spec, place, runtime=runtime) as another:
+            async with Conversation(spec, LocalWorkspace(str(place), confine="off"), runtime=runtime) as another:
                 assert [list(offer.servers) for offer in another.state.unagreed] == [["demo"]]
                 assert not another.state.spec.mcp_servers
             project(place)

@@ -11,7 +11,7 @@ from agentrt.errors import ConfigurationError, WorkspaceError, WorkspaceMissing
 from agentrt.specs import LocalWorkspace
 from agentrt.testing import ScriptedLLM, finish
 
-from .sandboxes.living import lives
+from .sandboxes.living import is_held, until
 
 pytestmark = pytest.mark.real
 
@@ -67,12 +67,12 @@ async def test_a_link_out_of_it_leads_to_no_repository(tmp_path: Path) -> None:
 
 async def test_leaving_it_ends_what_runs(tmp_path: Path) -> None:
     async with Workspace(tmp_path) as workspace:
-        await workspace.execute_command("sleep 300 > /dev/null 2>&1 & echo $! > pid", timeout=5)
+        await workspace.execute_command("flock held sleep 300 > /dev/null 2>&1 &", timeout=5)
         state = (await workspace.commands())[0]
         assert state.result is not None
         assert state.result.exit_code == 0
-        left = int((tmp_path / "pid").read_text())
-    assert not lives(left)
+        await until(lambda: is_held(tmp_path / "held"))
+    assert not is_held(tmp_path / "held")
 
 
 async def test_conversations_are_given_it_and_it_outlives_them(tmp_path: Path) -> None:

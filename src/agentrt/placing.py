@@ -346,6 +346,11 @@ class Place(Protocol):
         """
         ...
 
+    @property
+    def outside(self) -> Place:
+        """The same place for what a person's own configuration starts there: no box confines it."""
+        ...
+
     def checkpoints(self) -> Mirror | None:
         """Return what mirrors the workspace, so that its files can be kept; None if this machine sees it as it is."""
         ...

@@ -24,7 +24,7 @@ from agentrt.events import (
     WorkspaceSnapshot,
 )
 from agentrt.protocols import ModelClient
-from agentrt.specs import Effects
+from agentrt.specs import Effects, LocalWorkspace
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish
 from agentrt.workspaces.object_journal import JOURNAL
@@ -33,6 +33,12 @@ from tests.hosted import group_in
 from tests.proofs.waiting import eventually
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
+
+
+def free(work: Path) -> LocalWorkspace:
+    """A workspace whose commands see what is beside it, too."""
+    return LocalWorkspace(str(work), confine="off")
+
 
 pytestmark = pytest.mark.real
 
@@ -249,7 +255,7 @@ async def test_what_a_call_did_that_a_crash_cut_is_the_agents(tmp_path: Path) ->
     (work / "f").write_text("one\n")
     waits = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo two > f; sleep 60"
     model = ScriptedLLM([call("terminal", command=waits), finish("Done.")])
-    async with patient(store, model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+    async with patient(store, model) as runtime, Conversation(AGENT, free(work), runtime=runtime) as talk:
         began = await talk.send_message("go")
         async for event in talk.run():
             if isinstance(event, WorkspaceSnapshot):
@@ -375,8 +381,8 @@ async def test_what_changes_while_a_command_runs_is_named(tmp_path: Path) -> Non
     async with (
         patient(tmp_path / "s", model) as runtime,
         patient(tmp_path / "s2", other) as second,
-        Conversation(AGENT, work, runtime=runtime) as talk,
-        Conversation(AGENT, work, runtime=second) as beside,
+        Conversation(AGENT, free(work), runtime=runtime) as talk,
+        Conversation(AGENT, free(work), runtime=second) as beside,
     ):
         began = await talk.send_message("go")
         async for event in talk.run():
@@ -429,7 +435,7 @@ async def test_a_workspace_that_the_agent_removed_comes_back(tmp_path: Path) -> 
     work.mkdir()
     (work / "a.txt").write_text("one\n")
     model = ScriptedLLM([call("terminal", command='D=$PWD; cd /; rm -rf "$D"'), finish("Done.")])
-    async with patient(tmp_path / "s", model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+    async with patient(tmp_path / "s", model) as runtime, Conversation(AGENT, free(work), runtime=runtime) as talk:
         began = await talk.send_message("go")
         await talk.run()
         assert not work.exists()

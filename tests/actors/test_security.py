@@ -190,7 +190,9 @@ async def test_a_file_is_rated_by_the_place_where_links_lead(
     (workspace / "notes").symlink_to(file)
     given = {key: value.replace("{}", str(workspace / "notes")) for key, value in arguments.items()}
     client = ScriptedLLM([call(tool, **given), say("Done.")])
-    async with Conversation(LINKED, workspace, store="memory://", client=client) as conversation:
+    async with Conversation(
+        LINKED, LocalWorkspace(str(workspace), confine="off"), store="memory://", client=client
+    ) as conversation:
         await conversation.send_message("go")
         await conversation.run()
         assert conversation.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
@@ -239,7 +241,9 @@ async def test_a_tool_that_declares_no_effects_reads_its_own_files_through_links
     )
     client = ScriptedLLM([call("configured", number=1), say("Done.")])
     agent = replace(AGENT, tools=(Tool("configured"),), confirmation=NeverConfirm())
-    async with Conversation(agent, workspace, store="memory://", client=client, tools=[kind]) as talk:
+    async with Conversation(
+        agent, LocalWorkspace(str(workspace), confine="off"), store="memory://", client=client, tools=[kind]
+    ) as talk:
         await talk.send_message("go")
         events = [event async for event in talk.run()]
     told = "".join(plain(event.content) for event in events if isinstance(event, ObservationEvent))
@@ -254,7 +258,9 @@ async def test_a_link_that_leads_elsewhere_once_a_person_has_agreed_is_rated_aga
     (link := workspace / "notes").symlink_to("../one")
     client = ScriptedLLM([call("write_file", file_path="notes", content="theirs"), say("Done.")])
     agent = msgspec.structs.replace(LINKED, confirmation=AlwaysConfirm())
-    async with Conversation(agent, workspace, store="memory://", client=client) as talk:
+    async with Conversation(
+        agent, LocalWorkspace(str(workspace), confine="off"), store="memory://", client=client
+    ) as talk:
         await talk.send_message("go")
         await talk.run()
         link.unlink()

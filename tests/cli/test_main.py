@@ -249,7 +249,7 @@ async def test_without_a_terminal_what_is_risky_is_refused_unless_yes(tmp_path: 
     async with ScriptedProvider([call("terminal", command="rm -rf ~/keep"), say("Done.")]) as provider:
         for yes in (False, True):
             (tmp_path / "keep").mkdir(exist_ok=True)
-            options = ["--workspace", str(tmp_path / "work"), "--base-url", provider.base_url]
+            options = ["--confine", "off", "--workspace", str(tmp_path / "work"), "--base-url", provider.base_url]
             options += ["--model", "openai/scripted", *(["--yes"] if yes else [])]
             ran = await anyio.to_thread.run_sync(
                 partial(agentrt, tmp_path / "h", "run", "x", *options, HOME=str(tmp_path))

@@ -50,7 +50,7 @@ async def test_each_answer_does_what_it_says(tmp_path: Path) -> None:
     env = home_of(tmp_path, "one", "two", "three", "four", "five")
     turns = [*map(delete, ("one", "two", "three", "three", "four", "five")), finish("Done.")]
     async with ScriptedProvider(turns) as provider:
-        async with Terminal(run(provider, tmp_path), env) as terminal:
+        async with Terminal(run(provider, tmp_path, "--confine", "off"), env) as terminal:
             terminal.type("y")  # before anything was asked
             asked = await terminal.until(PROMPT)
             assert "? terminal  $ rm -rf ~/one\n  high: deletes outside" in asked

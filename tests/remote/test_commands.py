@@ -16,7 +16,7 @@ from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish
 from agentrt.workspaces.asking import OutputPiece, RunCommand
 
-from ..sandboxes.living import lives, until
+from ..sandboxes.living import is_held, until
 from ..steering import running
 from .places import At, everything
 
@@ -94,24 +94,23 @@ async def test_its_output_comes_as_it_is_printed(at: At) -> None:
 async def test_at_its_limit_it_is_ended_with_all_that_it_started(at: At) -> None:
     async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
         result = await conversation.workspace.execute_command(
-            "echo begun; (sleep 300 & echo $! > pid); sleep 300", timeout=1
+            "echo begun; (flock held sleep 300 &); sleep 300", timeout=1
         )
         assert (result.exit_code, result.timeout_occurred, result.stdout) == (-1, True, "begun\n")
-        assert not lives(int((place.workspace / "pid").read_text()))
+        assert not is_held(place.workspace / "held")
 
 
 async def test_cancelling_ends_it(at: At) -> None:
     async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(conversation.workspace.execute_command, "echo $$ > pid; sleep 300")
-            pid = place.workspace / "pid"
-            await until(lambda: pid.exists() and pid.read_text())
+            tasks.start_soon(conversation.workspace.execute_command, "exec flock held sleep 300")
+            await until(lambda: is_held(place.workspace / "held"))
             tasks.cancel_scope.cancel()
         (state,) = await conversation.workspace.commands()
         assert state.stopped
         assert state.result is not None
         assert state.result.exit_code == 128 + 15
-        assert not lives(int(pid.read_text()))
+        assert not is_held(place.workspace / "held")
 
 
 async def test_leaving_here_ends_what_runs_and_the_log_says_so(at: At, tmp_path: Path) -> None:

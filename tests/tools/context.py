@@ -56,7 +56,7 @@ class FakeContext:
     ) -> None:
         self._last = last
         self._registry = registry if registry is not None else SecretRegistry()
-        self.workspace: WorkspaceSpec = LocalWorkspace(str(path)) if place is None else place.workspace
+        self.workspace: WorkspaceSpec = LocalWorkspace(str(path), confine="off") if place is None else place.workspace
         self.conversation = new_id()
         self._place = place
         self.tasks: TaskGroup | None = None

@@ -32,7 +32,11 @@ class Mounted(Here):
 def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> WorkspaceSpec:
     work = tmp_path / "work"
     work.mkdir()
-    return LocalWorkspace(str(work)) if request.param == "local" else DockerWorkspace(path=str(work), image="x")
+    return (
+        LocalWorkspace(str(work), confine="off")
+        if request.param == "local"
+        else DockerWorkspace(path=str(work), image="x")
+    )
 
 
 async def test_the_tools_read_it_and_it_goes_when_they_are_closed(workspace: WorkspaceSpec) -> None:

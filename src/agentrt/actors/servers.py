@@ -25,7 +25,7 @@ from ..mcp.connections import Connections, Whose
 from ..mcp.definitions import definitions
 from ..mcp.login import Redirected
 from ..mcp.mentions import prompt_in, resources_in
-from ..mcp.pinning import CHANGED, CHANGED_OFFER, ToolPins, started_safely
+from ..mcp.pinning import CHANGED, CHANGED_OFFER, ToolPins, is_confined, started_safely
 from ..mcp.results import read_of, said_by
 from ..mcp.status import LoginAddress, ServerList, ServerStatus, status_of
 from ..pins import changed
@@ -282,7 +282,7 @@ class Servers:
             raise ConfigurationError(f"{path} {CHANGED_OFFER if is_offered else CHANGED}")
         values = await self._secrets.named_in(" ".join(f"${{{name}}}" for name in server.variables), by_server=True)
         pins = tuple((os.path.join(workspace, path), digest) for path, digest in server.pinned)
-        filled = replace(expanded(server, values.get), pinned=pins)
+        filled = replace(expanded(server, values.get), pinned=pins, confined=is_confined(server, workspace))
         self._secrets.seed(shown_by({**filled.headers, **headers_of(filled.credentials)}))
         if filled.way != "stdio" or filled.shared:  # a shared server belongs to no workspace
             return filled

@@ -11,10 +11,10 @@ from ..sandboxes.box import whats_missing
 def doctor() -> None:
     """Try on this machine what agents need, and say what is missing.
 
-    It makes a box, as `--confine require` does for each conversation, and runs a program in it.
+    It makes a box, as is done for each conversation on this machine, and runs a program in it.
     """
     if missing := whats_missing():
         click.echo(f"commands cannot be confined here: {missing}")
-        click.echo("Until then, --confine require refuses to run any, and --confine auto runs them unconfined.")
+        click.echo("Until then they run unconfined, and --confine require refuses to run any.")
         raise SystemExit(1)
-    click.echo("commands can be confined here: a box was made, and a program ran in it (--confine require).")
+    click.echo("commands are confined here: a box was made, and a program ran in it.")

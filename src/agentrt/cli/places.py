@@ -28,8 +28,8 @@ def place_options(command: F) -> F:
         "--confine",
         type=click.Choice(["auto", "require", "off"]),
         default=None,
-        help="Have the system hold what commands and tools may touch on this machine: require, or nothing runs; auto,"
-        " where it can. Default: off. `agentrt doctor` says whether it can here.",
+        help="Have the system hold what commands and tools may touch on this machine: auto, where it can; require, or"
+        " nothing runs; off. Default: auto. `agentrt doctor` says whether it can here.",
     )(command)
     command = click.option(
         "--network",
@@ -56,7 +56,7 @@ def container_of(workspace: Path, image: str | None, network: str | None) -> Doc
 def place_of(workspace: Path, image: str | None, network: str | None, confine: Confine | None) -> WorkspaceSpec:
     """Return the workspace. Raises `click.UsageError` for options that do not go together."""
     if (container := container_of(workspace, image, network)) is None:
-        return LocalWorkspace(str(workspace), confine=confine or "off")
+        return LocalWorkspace(str(workspace), confine=confine or "auto")
     if confine is not None:
         raise click.UsageError("--confine is for commands on this machine: a container holds them anyway")
     return container

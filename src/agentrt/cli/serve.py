@@ -232,7 +232,7 @@ def serve(
         port=port,
         workspaces=workspaces or (Path.cwd(),),
         container=container_of(Path(), image, network),
-        confine=confine or "off",
+        confine=confine or "auto",
         forget_after=idle_after,
         rate=None if rate == "none" else rate,
         own_process=True,

@@ -121,12 +121,21 @@ async def _execute(place: Place, hook: Hook, given: HookInput, masked: Masked) -
         variables |= {f"{prefix}_PLUGIN_ROOT": hook.root for prefix in _PREFIXES}
     if hook.root and not within(hook.root, given.working_dir) and not place.workspace.on_this_machine:
         place = THIS_MACHINE  # a plugin's programs are in its own directory
+    elif not _is_confined(hook, given.working_dir):
+        place = place.outside
     try:
         data = msgspec.json.encode(given)
         ended = await run_command(place, hook.command or "", data, given.working_dir, variables, hook.timeout, masked)
     except (OSError, ValueError, ToolError) as error:
         return HookResult(error=f"it cannot be started: {error}")
     return _too_long(hook) if ended is None else read_reply(given.event_type, ended)
+
+
+def _is_confined(hook: Hook, workspace: str) -> bool:
+    """Return whether a command belongs behind the wall: what the workspace holds the agent may have written."""
+    if hook.confined is not None:
+        return hook.confined
+    return within(hook.root, workspace) if hook.root else bool(hook.pinned)
 
 
 async def _ask(hook: Hook, given: HookInput, asked: Asked) -> HookResult:

@@ -139,7 +139,8 @@ class Connections:
         assert self._tasks is not None
         shared = self._open.get(key)
         if shared is None:
-            connection = Connection(name, server, None if server.shared else whose.place, self.tokens(whose.owner))
+            place = whose.place if server.confined or whose.place is None else whose.place.outside
+            connection = Connection(name, server, None if server.shared else place, self.tokens(whose.owner))
             shared = self._open[key] = _Shared(connection, root, whose.owner, lambda: self._open.pop(key))
             self._tasks.start_soon(shared.run)
         return shared

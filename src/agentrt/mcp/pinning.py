@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ..errors import ConfigurationError
 from ..pins import ABSENT, pins_of_program
+from ..security.paths import within
 from ..specs import ToolDefinition
 from ..specs.mcp import MCPServer
 from ..storing import Shelf, replaced
@@ -88,6 +89,13 @@ def _pinned(server: MCPServer, workspace: str) -> MCPServer:
     cwd = os.path.join(os.getcwd(), server.cwd) if server.shared else server.cwd
     pins = pins_of_program(server.command, server.args, workspace, cwd, server.env.get("PATH"))
     return replace(server, pinned=tuple(pins))
+
+
+def is_confined(server: MCPServer, workspace: str) -> bool:
+    """Return whether a server belongs behind the wall: what the workspace holds the agent may have written."""
+    if server.confined is not None:
+        return server.confined
+    return any(digest != ABSENT and within(os.path.join(workspace, path), workspace) for path, digest in server.pinned)
 
 
 def started_safely(server: MCPServer) -> MCPServer:

@@ -146,10 +146,6 @@ class Box:
 
     def _files(self) -> str:
         if not self._directory:
-            if is_in(os.path.realpath(runtime_directory.path), self._real):
-                raise ToolError(
-                    f"TMPDIR is in the workspace {self._workspace}: no box can be made until it is elsewhere"
-                )
             made = runtime_directory.directory("box-")
             for name, mode in (("home", 0o700), ("tmp", 0o1777), ("given", 0o700), ("written", 0o700)):
                 os.mkdir(f"{made}/{name}")
@@ -393,6 +389,8 @@ def cannot_hold(workspace: str) -> str:
     real = os.path.realpath(workspace)
     if real in BROAD:
         return f"{workspace} holds far more than a project: give a directory below it"
+    if is_in(os.path.realpath(tempfile.gettempdir()), real):
+        return f"TMPDIR is in the workspace {workspace}: no box can be made until it is elsewhere"
     try:
         status = os.stat(real)
     except OSError:

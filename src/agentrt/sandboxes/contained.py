@@ -107,6 +107,11 @@ class InContainer:
         _, passed = await (await self._container.executor()).ask("connect", (), **address)
         return _socket(passed)
 
+    @property
+    def outside(self) -> InContainer:
+        """This place: all that it runs is in it."""
+        return self
+
     def checkpoints(self) -> None:
         """Return None: the workspace is a directory of this machine, too."""
 

@@ -39,12 +39,15 @@ class Here:
     def __init__(self, workspace: WorkspaceSpec, setting: Setting, probe: Callable[[], str] | None = None) -> None:
         """`probe` says why this machine can confine nothing, if so; None: by trying it."""
         self.workspace, self._probe = workspace, probe
-        self._wanted = workspace if isinstance(workspace, LocalWorkspace) else LocalWorkspace(workspace.path)
+        self._wanted = (
+            workspace if isinstance(workspace, LocalWorkspace) else LocalWorkspace(workspace.path, confine="off")
+        )
+        self._setting = setting
         self._masked, self._conversation = setting.masked, setting.conversation
-        self._hidden = setting.hidden
         self._files: AsyncFiles | None = None
         self._deciding, self._is_decided = threading.Lock(), self._wanted.confine == "off"
         self._box: Box | None = None
+        self._outside: Here | None = None
 
     def wall(self) -> Box | None:
         """Return the box of its programs; None if nothing confines them. For a thread.
@@ -60,7 +63,7 @@ class Here:
                     if given.confine == "require":
                         raise ToolError(f"nothing can run here, since it has to be confined: {missing}")
                 else:
-                    self._box = Box(path, self._hidden, given.caches)
+                    self._box = Box(path, self._setting.hidden, given.caches)
                 self._is_decided = True
             return self._box
 
@@ -82,6 +85,11 @@ class Here:
         """
         box = self.wall()
         return runtime_directory.directory(prefix) if box is None else box.directory(prefix, writable=writable)
+
+    @property
+    def has_box(self) -> bool:
+        """Whether a box was made, or is about to be."""
+        return self._box is not None
 
     def remove(self, directory: str) -> None:
         """Remove what `directory` has made. For a thread."""
@@ -163,6 +171,15 @@ class Here:
         """Provide the same directory."""
         yield directory
 
+    @property
+    def outside(self) -> Here:
+        """This machine without the box, for what a person's own configuration starts."""
+        if self._wanted.confine == "off":
+            return self
+        if self._outside is None:
+            self._outside = Here(LocalWorkspace(self._wanted.path, confine="off"), self._setting)
+        return self._outside
+
     def checkpoints(self) -> None:
         """Return None: this machine sees the files."""
 
@@ -198,7 +215,7 @@ class _OfTheRuntime(Here):
         return unconfined(command, **given) if whats_missing() else read_only(reader, command, **given)
 
 
-THIS_MACHINE = _OfTheRuntime(LocalWorkspace("/"), Setting(lambda function: None))
+THIS_MACHINE = _OfTheRuntime(LocalWorkspace("/", confine="off"), Setting(lambda function: None))
 """Where the runtime's own programs run: those that work for no conversation, or on its own files."""
 
 

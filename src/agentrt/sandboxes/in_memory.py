@@ -277,6 +277,11 @@ class InMemory:
         """Raise `ToolError`: nothing listens in memory."""
         raise ToolError("nothing listens here")
 
+    @property
+    def outside(self) -> InMemory:
+        """This place: all that it runs is in it."""
+        return self
+
     def checkpoints(self) -> PlaceMirror:
         """Return what mirrors the workspace, so that its files can be kept."""
         return PlaceMirror(self)

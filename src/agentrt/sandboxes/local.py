@@ -238,7 +238,7 @@ class LocalConsole:
             if not alone:
                 await end(self._process.pid, mark, 0.0, also=below)
             await self._process.wait()
-        if self._scratch is not None:
+        if self._scratch is not None and not self._place.has_box:  # a box is removed with all that it has
             await anyio.to_thread.run_sync(self._place.remove, str(self._scratch))
 
     def _set(self) -> None:

@@ -33,7 +33,7 @@ class ServerSettings(Given, frozen=True, kw_only=True):
     """Whose paths under `/api` are there, too: those of the OpenHands agent server for commands, files and git."""
     container: DockerWorkspace | None = None
     """The container for the commands of new conversations, one for each; its path is that of the conversation."""
-    confine: Confine = "off"
+    confine: Confine = "auto"
     """Whether the system confines the commands of new conversations on this machine, as in `LocalWorkspace`."""
     agent: Agent | None = None
     """The agent of a conversation that is begun without its own."""

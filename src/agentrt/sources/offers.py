@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ..context.telling import commands
 from ..pins import pins_of, pins_of_program
+from ..security.paths import within
 from ..specs import AnyCondenser, ToolDefinition
 from ..specs.agent_file import AgentFile, model_condenser
 from ..specs.context import ContextProblem, Gathered, Offer
@@ -62,7 +63,10 @@ def _of_hooks(hooks: Sequence[Hook], path: str, workspace: str) -> Offer:
 
 
 def _pinned(hooks: Sequence[Hook], workspace: str) -> tuple[Hook, ...]:
-    return tuple(replace(hook, pinned=tuple(pins_of(hook.command or "", workspace)), root=workspace) for hook in hooks)
+    return tuple(
+        replace(hook, pinned=tuple(pins_of(hook.command or "", workspace)), root=workspace, confined=None)
+        for hook in hooks
+    )
 
 
 def _of_agent(file: AgentFile, condenser: AnyCondenser | None, workspace: str) -> Offer:
@@ -83,6 +87,8 @@ def _of_servers(name: str, servers: Mapping[str, MCPServer], path: str, workspac
     """Return the offer of servers, each pinned to the files of the workspace that its command names."""
     made = {name: replace(server, pinned=_pins(server, workspace)) for name, server in servers.items()}
     programs = {name: replace(server, ignored=()) for name, server in made.items()}
+    if within(path, workspace):  # whatever its file says
+        made = {name: replace(server, confined=True) for name, server in made.items()}
     return Offer(digest=_digest(workspace, programs), name=name, path=path, servers=made)
 
 

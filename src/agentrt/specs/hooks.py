@@ -57,6 +57,10 @@ class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
     matcher: str = "*"
     timeout: float = 60.0
     on_failure: OnFailure = "deny"
+    confined: bool | None = None
+    """Whether its command is behind the wall of a workspace that confines, as the agent's commands are. None: if the
+    workspace brought it, or the command names files of the workspace.
+    """
     pinned: tuple[tuple[str, str], ...] = ()
     """The workspace files that the command names, relative to the workspace, each with its SHA-256 in hex. A
     conversation records them when it takes the hook; the hook denies once one of them has changed.

@@ -56,6 +56,10 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
     shared: bool = False
     """Whether one process serves all conversations of an owner, instead of one conversation and its children."""
     disabled: bool = False
+    confined: bool | None = None
+    """Whether its process is behind the wall of a workspace that confines, as the agent's commands are. None: if the
+    workspace brought it, or its command runs files of the workspace.
+    """
     pinned: tuple[tuple[str, str], ...] = ()
     """The workspace files that a person reviewed with it, each with its SHA-256; if they changed, it is not started."""
     ignored: tuple[str, ...] = ()

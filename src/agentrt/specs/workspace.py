@@ -69,14 +69,14 @@ class LocalWorkspace(
 ):
     """A directory of this machine, in which commands run; `path` is absolute in the log.
 
-    `confine` says whether the operating system holds what commands and tools may touch: "off"; "auto", if this machine
-    can; "require", or nothing runs. Behind the wall, programs see the system, the workspace, and a `/tmp` and a
+    `confine` says whether the operating system holds what commands and tools may touch: "auto", if this machine can;
+    "require", or nothing runs; "off". Behind the wall, programs see the system, the workspace, and a `/tmp` and a
     home of their own. `caches` are directories that they see as they are, and may write, such as "~/.cache/pip".
     `variables` names variables of this process that they get besides the usual ones.
     """
 
     path: str
-    confine: Confine = "off"
+    confine: Confine = "auto"
     caches: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
     on_this_machine: ClassVar[bool] = True

@@ -130,6 +130,11 @@ class CommandPlace(ABC, Generic[W]):
     async def _connected(self, **address: Any) -> socket.socket:
         return await (await self._linked()).connect(**address)
 
+    @property
+    def outside(self) -> CommandPlace[W]:
+        """This place: all that it runs is in it."""
+        return self
+
     def checkpoints(self) -> PlaceMirror:
         """Return what mirrors the workspace, so that its files can be kept."""
         return PlaceMirror(self)

@@ -2504,6 +2504,7 @@ export interface components {
         Hook: {
             agent?: string | null;
             command?: string | null;
+            confined?: boolean | null;
             event: components["schemas"]["HookEvent"];
             function?: string | null;
             matcher?: string;
@@ -2750,6 +2751,7 @@ export interface components {
             args?: string[];
             auth?: string | (components["schemas"]["KeyAuth"] | components["schemas"]["BearerAuth"] | components["schemas"]["BasicAuth"] | components["schemas"]["OAuth"]) | null;
             command?: string;
+            confined?: boolean | null;
             connect_timeout?: number;
             cwd?: string;
             disabled?: boolean;
