@@ -17,8 +17,8 @@ from agentrt.documents.document import MOST, Document, Wanted
 from agentrt.documents.rendering import shown
 from agentrt.documents.running import MEMORY, SECONDS, read_document
 from agentrt.errors import ToolError
-from agentrt.sandboxes.box import whats_missing
 from agentrt.sandboxes.here import THIS_MACHINE
+from agentrt.sandboxes.holding import whats_missing
 from tests.documents.making import FILES, LAUGHS, bomb, changed, packed, pdf, workbook
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]

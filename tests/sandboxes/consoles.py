@@ -6,13 +6,14 @@ from pathlib import Path
 
 from agentrt.placing import Setting
 from agentrt.sandboxes.here import Here
+from agentrt.sandboxes.holding import Hold
 from agentrt.sandboxes.local import LocalConsole
 from agentrt.specs.workspace import Confine, LocalWorkspace
 
 
-def here(path: Path, confine: Confine = "off") -> Here:
-    """The place of a workspace."""
-    return Here(LocalWorkspace(str(path), confine=confine), Setting(lambda function: None))
+def here(path: Path, confine: Confine = "off", hold: Hold | None = None) -> Here:
+    """The place of a workspace. `hold` makes its box; None: in the way that works here."""
+    return Here(LocalWorkspace(str(path), confine=confine), Setting(lambda function: None), hold=hold)
 
 
 def local_console(path: Path, confine: Confine = "off") -> LocalConsole:

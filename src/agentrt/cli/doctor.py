@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..sandboxes.box import whats_missing
+from ..sandboxes.holding import way, whats_missing
 
 
 @click.command()
@@ -17,4 +17,4 @@ def doctor() -> None:
         click.echo(f"commands cannot be confined here: {missing}")
         click.echo("Until then they run unconfined, and --confine require refuses to run any.")
         raise SystemExit(1)
-    click.echo("commands are confined here: a box was made, and a program ran in it.")
+    click.echo(f"commands are confined here: a box was made (by {way()}), and a program ran in it.")

@@ -21,6 +21,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from .mounts import Mount
 from .spawning import Child, checked_words, spawned, stream_of
 from .system_filter import filter_program
 
@@ -44,11 +45,14 @@ def entered(
     stderr: int | None,
     door: Door | None,
     adopts: bool = False,
+    mounts: Sequence[Mount] | None = None,
+    network: bool = True,
 ) -> Child:
     """Start a program in a session of its own, as `spawned` does, behind a door. For a thread.
 
-    With `adopts`, processes below it whose parent has ended become its children. Raises `OSError`, which is
-    `ProcessLookupError` if the box is gone, and `ValueError` for words that no program can have.
+    With `mounts` it is the first process of namespaces of its own, in which only those are to be seen. With `adopts`,
+    processes below it whose parent has ended become its children. Raises `OSError`, which is `ProcessLookupError` if
+    the box is gone, and `ValueError` for words that no program can have.
     """
     words, variables = checked_words(command, env)
     request = {
@@ -58,6 +62,8 @@ def entered(
         "first": 0 if door is None else door.first,
         "filter": filter_program(platform.machine()),
         "adopts": adopts,
+        "mounts": None if mounts is None else [tuple(map(os.fsencode, mount[:3])) for mount in mounts],
+        "network": network,
     }
     with ExitStack() as theirs, ExitStack() as ours:
         pipes, given = list[io.FileIO | None](), list[int]()
@@ -72,17 +78,18 @@ def entered(
         os.write(file, marshal.dumps(request))
         if door is not None:
             given.append(door.handle)
-        child = Child(_asked(file, given, str(command[0]), cwd), pipes)
+        kind = b"." if door is None and mounts is None else b"w"
+        child = Child(_asked(kind, file, given, str(command[0]), cwd), pipes)
         ours.pop_all()
     return child
 
 
-def _asked(file: int, given: Sequence[int], program: str, cwd: str | None) -> int:
+def _asked(kind: bytes, file: int, given: Sequence[int], program: str, cwd: str | None) -> int:
     """Have the zygote start what is in a file, and return its number. Raises `OSError`."""
     reads, writes = os.pipe2(os.O_CLOEXEC)
     with open(reads, "rb") as answer:
         try:
-            _zygote.send([writes, file, *given])
+            _zygote.send(kind, [writes, file, *given])
         finally:
             os.close(writes)
         said = answer.read().splitlines()
@@ -117,17 +124,17 @@ class _Zygote:
         self._pid = 0
         self._child: Child | None = None
 
-    def send(self, descriptors: Sequence[int]) -> None:
+    def send(self, kind: bytes, descriptors: Sequence[int]) -> None:
         """Send a request. Raises `OSError`."""
         with self._lock:
             if self._socket is None or self._pid != os.getpid():
                 self._start()
             assert self._socket is not None
             try:
-                socket.send_fds(self._socket, [b"."], descriptors)
+                socket.send_fds(self._socket, [kind], descriptors)
             except (BrokenPipeError, ConnectionError):  # somebody has killed it
                 self._start()
-                socket.send_fds(self._socket, [b"."], descriptors)
+                socket.send_fds(self._socket, [kind], descriptors)
 
     def _start(self) -> None:
         if self._socket is not None:

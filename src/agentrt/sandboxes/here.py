@@ -30,15 +30,22 @@ from .starting import Begun, Started, opened, unconfined
 
 if TYPE_CHECKING:
     from .box import Box
+    from .holding import Hold
     from .local import LocalConsole
 
 
 class Here:
     """This machine. Its shells get no variable of this process in which `masked` finds a secret."""
 
-    def __init__(self, workspace: WorkspaceSpec, setting: Setting, probe: Callable[[], str] | None = None) -> None:
-        """`probe` says why this machine can confine nothing, if so; None: by trying it."""
-        self.workspace, self._probe = workspace, probe
+    def __init__(
+        self,
+        workspace: WorkspaceSpec,
+        setting: Setting,
+        probe: Callable[[], str] | None = None,
+        hold: Hold | None = None,
+    ) -> None:
+        """`probe` says why this machine can confine nothing, if so, and `hold` makes a box; None: by what works."""
+        self.workspace, self._probe, self._hold = workspace, probe, hold
         self._wanted = (
             workspace if isinstance(workspace, LocalWorkspace) else LocalWorkspace(workspace.path, confine="off")
         )
@@ -56,14 +63,15 @@ class Here:
         """
         with self._deciding:
             if not self._is_decided:
-                from .box import Box, cannot_hold, whats_missing
+                from .box import Box, cannot_hold
+                from .holding import whats_missing
 
                 path, given = self._wanted.path, self._wanted
                 if missing := (self._probe or whats_missing)() or cannot_hold(path):
                     if given.confine == "require":
                         raise ToolError(f"nothing can run here, since it has to be confined: {missing}")
                 else:
-                    self._box = Box(path, self._setting.hidden, given.caches)
+                    self._box = Box(path, self._setting.hidden, given.caches, self._hold)
                 self._is_decided = True
             return self._box
 
@@ -210,7 +218,8 @@ class _OfTheRuntime(Here):
     """This machine for the runtime's own programs, such as git for its checkpoints."""
 
     def _read(self, reader: Reader, command: Sequence[str], **given: Any) -> Begun:
-        from .box import read_only, whats_missing
+        from .holding import whats_missing
+        from .readers import read_only
 
         return unconfined(command, **given) if whats_missing() else read_only(reader, command, **given)
 

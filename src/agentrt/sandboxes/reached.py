@@ -19,7 +19,8 @@ from .rated_ends import RatedEnds, Unrated
 from .walking import walked
 
 if TYPE_CHECKING:
-    from .box import Box, Root
+    from .box import Box
+    from .holding import Root
 
 _AT_ONCE = 1_000
 """Number of files that are looked at between two steps."""

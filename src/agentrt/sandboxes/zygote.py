@@ -4,10 +4,13 @@ It is started once for each runtime, with an empty environment and nothing of th
 request it makes a copy of itself, which joins the box, makes the program and ends. All of them are children of the
 runtime (`CLONE_PARENT`), so the program is its child with its real number: signals, terminals and waiting are as ever.
 
-A request is one byte on the socket that is its standard input, with descriptors: a pipe to answer on, a file with the
-request (`marshal`), the program's three streams, and for a box a handle of its first process (pidfd). The answer are
-lines: `wait N`, a child to wait for; `program N`, the program; `failed ERRNO WORDS`. The end of the pipe without the
-last one says that the program runs.
+For a box of our own making the copy leaves the namespaces of this machine instead (`unsharing.py`), and the program is
+the first process of its own.
+
+A request is one byte on the socket that is its standard input, "." or, if the copy is not the program, "w"; with
+descriptors: a pipe to answer on, a file with the request (`marshal`), the program's three streams, and for a box a
+handle of its first process (pidfd). The answer are lines: `wait N`, a child to wait for; `program N`, the program;
+`failed ERRNO WORDS`. The end of the pipe without the last one says that the program runs.
 
 Only the standard library is imported: it runs by its path, isolated (`python -I -S`).
 """
@@ -22,6 +25,7 @@ import marshal
 import os
 import signal
 import socket
+from importlib.machinery import SourceFileLoader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +122,7 @@ def become(request: dict[str, Any], streams: list[int]) -> NoReturn:
     command, environment = request["command"], request["environment"]
     program, number = command[0], 2
     places = [b""] if b"/" in program else environment.get(b"PATH", os.fsencode(os.defpath)).split(b":")
-    if request["first"]:
+    if request["first"] or request["mounts"] is not None:
         confine(request["filter"])
     for place in places:
         path = os.path.join(place, program) if place else program
@@ -145,16 +149,32 @@ def is_over(handle: int) -> bool:
     return False
 
 
+def copy_on(answer: int) -> None:
+    """Go on in a copy, whose number is answered: a process does not enter its new namespace of processes itself."""
+    number = copied()
+    if number:
+        os.write(answer, b"program %d\n" % number)
+        os._exit(0)
+
+
+def loaded(name: str) -> Any:
+    """Return a module that is beside this file."""
+    return SourceFileLoader(name, os.path.join(os.path.dirname(__file__), f"{name}.py")).load_module()
+
+
 def serve_one(answer: int, streams: list[int], request: dict[str, Any], handle: int) -> NoReturn:
     """Answer one request, in a copy of this process, which ends with it."""
     try:
         if request["first"]:
             checked(_library.prctl(_SET_DUMPABLE, 0, 0, 0, 0), "hiding this process")
             join(request["first"], handle)
-            number = copied()
-            if number:
-                os.write(answer, b"program %d\n" % number)
-                os._exit(0)
+            copy_on(answer)
+        elif request["mounts"] is not None:
+            unsharing = loaded("unsharing")
+            checked(_library.prctl(_SET_DUMPABLE, 1, 0, 0, 0), "showing this process to itself")
+            unsharing.unshare(request["network"])
+            copy_on(answer)
+            unsharing.build(request["mounts"])
         become(request, streams)
     except OSError as error:
         where, number = os.fsencode(error.filename or "").replace(b"\n", b" "), error.errno or 5
@@ -192,7 +212,7 @@ def main() -> None:
                     request = marshal.load(stored)
                 os.close(0)
                 serve_one(answer, rest[:3], request, rest[3] if len(rest) > 3 else -1)
-            os.write(answer, b"%s %d\n" % (b"program" if len(rest) == 3 else b"wait", number))
+            os.write(answer, b"%s %d\n" % (b"wait" if said == b"w" else b"program", number))
         except OSError as error:
             os.write(answer, b"failed %d clone\n" % (error.errno or 5))
         for one in given:
