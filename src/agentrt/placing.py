@@ -355,6 +355,10 @@ class Place(Protocol):
         """Return what mirrors the workspace, so that its files can be kept; None if this machine sees it as it is."""
         ...
 
+    async def unheld(self) -> str:
+        """Return why nothing confines what runs there, though it should be; "" otherwise."""
+        ...
+
     async def facts(self) -> PlaceFacts:
         """Return what kind of system it is. Raises `ToolError`."""
         ...

@@ -64,6 +64,15 @@ def started(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Started]
     subprocess.run(["rm", "-rf", "--one-file-system", str(base)], check=True)
 
 
+NOT_HELD = {
+    "read: store in the workspace",
+    "system: capabilities",  # another user cannot drop what bounds them; none of them is there
+    *(f"write: hooks{how}" for how in ("", " by a move", " by a copy")),
+    "write: priority",
+}
+"""The ways that a fence does not close."""
+
+
 def touched(started: Started, confine: str, without_bubblewrap: bool = False) -> tuple[int, list[str]]:
     """How many ways were tried, and those that touched something."""
     python, how, base = started
@@ -75,6 +84,11 @@ def touched(started: Started, confine: str, without_bubblewrap: bool = False) ->
         command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
         command = ["unshare", "--mount", "sh", "-c", HIDING, "sh", *command]
         how = {"env": how["env"]}
+    return counted(command, how)
+
+
+def counted(command: list[str], how: dict[str, Any]) -> tuple[int, list[str]]:
+    """Run a worker, and return what it tells: how many ways were tried, and those that touched something."""
     said: subprocess.CompletedProcess[Any] = subprocess.run(
         command, cwd=PROJECT, capture_output=True, timeout=SECONDS, check=False, **how
     )
@@ -88,6 +102,24 @@ def test_nothing_inside_reaches_a_canary(started: Started, without_bubblewrap: b
     tried, found = touched(started, "require", without_bubblewrap)
     assert found == []
     assert tried > 90
+
+
+def test_a_fence_holds_all_but_what_it_names(started: Started) -> None:
+    """Where the system refuses new namespaces, as in a container."""
+    python, how, base = started
+    refusing = [*python, "-m", "tests.sandboxes.refusing", "namespaces", "--"]
+    tried, found = counted([*refusing, *python, "-m", "tests.proofs.wall_worker", str(base), "auto"], how)
+    assert set(found) <= NOT_HELD
+    assert tried > 90
+
+
+@pytest.mark.parametrize("policy", ["never", "risky"])
+def test_where_nothing_holds_it_nothing_touches_them_unasked(started: Started, policy: str) -> None:
+    python, how, base = started
+    refusing = [*python, "-m", "tests.sandboxes.refusing", "namespaces", "landlock", "--"]
+    tried, found = counted([*refusing, *python, "-m", "tests.proofs.unasked_worker", str(base), policy], how)
+    assert found == []
+    assert tried > 70
 
 
 def test_without_a_wall_they_are_reached(started: Started) -> None:

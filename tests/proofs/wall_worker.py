@@ -232,7 +232,8 @@ async def main(base: Path, confine: Confine) -> None:
     canaries.make()
     names = {"base": base, "home": canaries.home, "work": canaries.work, "outside": canaries.outside}
     known = {**names, "pid": os.getpid(), "foreign": "{foreign}", "name": canaries.name}
-    hidden = (str(base / "store"), str(canaries.work / ".agentrt-store"))
+    inner = () if confine == "auto" else (str(canaries.work / ".agentrt-store"),)  # a fence around it ends most ways
+    hidden = (str(base / "store"), *inner)
     workspace = LocalWorkspace(str(canaries.work), confine=confine)
     place = Here(workspace, Setting(lambda function: None, hidden=hidden))
     touched, said = list[str](), dict[str, str]()

@@ -7,8 +7,8 @@ import pytest
 from agentrt.specs.workspace import Confine
 
 
-@pytest.fixture(params=["off", "require"])
+@pytest.fixture(params=["off", "require", "auto"])
 def confine(request: pytest.FixtureRequest) -> Confine:
-    """Both ways in which a workspace of this machine holds its programs."""
+    """The ways in which a workspace of this machine holds its programs: not at all, in a box, behind a fence."""
     confine: Confine = request.param
     return confine

@@ -12,8 +12,9 @@ from agentrt.specs.workspace import Confine, LocalWorkspace
 
 
 def here(path: Path, confine: Confine = "off", hold: Hold | None = None) -> Here:
-    """The place of a workspace. `hold` makes its box; None: in the way that works here."""
-    return Here(LocalWorkspace(str(path), confine=confine), Setting(lambda function: None), hold=hold)
+    """The place of a workspace; with "auto", one where no box can be made. `hold` makes the box; None: what works."""
+    probe = (lambda: "namespaces are refused") if confine == "auto" else None
+    return Here(LocalWorkspace(str(path), confine=confine), Setting(lambda function: None), probe, hold)
 
 
 def local_console(path: Path, confine: Confine = "off") -> LocalConsole:

@@ -97,8 +97,8 @@ async def test_it_is_made_again_when_somebody_has_killed_it(place: Here) -> None
     assert await said(place, "echo x") == "x\n"
     for process in psutil.Process().children():
         if process.name() == "bwrap":
-            process.kill()
             first = process.children()
+            process.kill()
             process.wait()
             await ended(first)
     assert await said(place, "echo y") == "y\n"

@@ -428,7 +428,8 @@ class ConversationGroup:
                 created = self.feed.state.created
                 assert created is not None
                 listens = partial(listening, mark=process_mark(created.id, parts.store))
-                given = (log, parts.analyzers, parts.tools, workspace, parts.own, listens)
+                unheld = self.place.unheld if workspace.on_this_machine else None
+                given = (log, parts.analyzers, parts.tools, workspace, parts.own, listens, unheld)
                 return _loaded("security", lambda module: module.SecurityActor(*given))
             case "skills":
                 return _loaded("skills", lambda module: module.SkillActor(log, parts.tools))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from functools import partial
@@ -31,6 +31,7 @@ from .analyzers import EnsembleAnalyzer, apply_rule, in_thread
 from .dispatcher import Perform
 from .event_log import Log
 from .scripts import Script, read_scripts, with_ends
+from .unheld import rated_unheld
 
 RECENT = timedelta(days=1)
 """A script that changed no longer than this before the conversation began is rated by its content."""
@@ -76,9 +77,11 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         workspace: WorkspaceSpec,
         own: Callable[[], Own] = Own,
         listening: Callable[[frozenset[int]], frozenset[int]] = lambda ports: frozenset(),
+        unheld: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
+        """`unheld` returns why nothing confines the commands of the workspace, if so."""
         self._log, self._analyzers, self._tools, self._workspace, self._own = log, analyzers, tools, workspace, own
-        self._listening = listening
+        self._listening, self._unheld = listening, unheld
         self._names: tuple[str, ...] = ()
         self._analyzer: SecurityAnalyzer | None = None
         self._written: set[str] = set()
@@ -102,6 +105,9 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
                 effects, ends = with_ends(scene.effects, self._workspace)
                 scene, marks = replace(scene, effects=effects), marks | ends
             rating = await self._chosen(analyzers).assess(action, scene)
+            if scene.effects is not None and self._unheld is not None and (why := await self._unheld()):
+                more = await rated_unheld(rating, scene, why)
+                rating = rating if more is None else highest((rating, more))
             if unwritten:
                 rating = highest((rating, unknown(_UNWRITTEN.format(unwritten))))
         except Exception as failure:  # fails closed, whatever it is

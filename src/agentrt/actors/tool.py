@@ -23,7 +23,7 @@ from ..events import ActionEvent, ActionRevised, Cursor, Event, ExecutionLost, O
 from ..executing import details_of
 from ..protocols import Losable, Observation, ToolContext, ToolExecutor, Watchful
 from ..secrets import HIDDEN
-from ..specs import OnCrash, content
+from ..specs import NeverConfirm, OnCrash, content
 from ..specs.flow import Label
 from ..tools.clipping import clip
 from .core import Request
@@ -98,7 +98,8 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         """
         self._asked_again = set[str]()
         """The ids of actions that were rated and asked again because that process had ended."""
-        self._place = ToolPlace(log, parts, name, place)
+        self._place, self._at = ToolPlace(log, parts, name, place), place
+        self._may_be_unheld = place.workspace.on_this_machine and self._tools.declares_effects(name)
         self._tasks = anyio.create_task_group()
         """The tasks that the executor runs beside its calls."""
 
@@ -160,6 +161,10 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             return ExecutionLost(action_id=action.id, caused_by=action.id)
         return _failed(action, call, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
 
+    @property
+    def _asks_nobody(self) -> bool:
+        return isinstance(self._log.state.spec.confirmation, NeverConfirm)
+
     def _writes_mark(self, action: ActionEvent) -> bool:
         """Return whether a call that may write has the mark of a masked secret in it, if there are any secrets."""
         tool = self._tools.annotations(action.tool_name)
@@ -190,6 +195,10 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             if self._writes_mark(action):
                 raise ToolError(_MARKED)
             arguments = self._tools.parse(action.tool_name, action.arguments_json)
+            if self._may_be_unheld and self._asks_nobody and await self._at.unheld():
+                from .unheld import refuse_unasked  # rarely needed, and slow to import
+
+                await refuse_unasked(self._log.state, action, self._tools, self._at.workspace)
             if self._losable is not None and (loss := self._loss(action, self._losable.lost(arguments))) is not None:
                 return loss
             try:

@@ -45,6 +45,8 @@ class Box:
         self._ended = deque[_Made]()
         self._is_closed = False
 
+    home, temporary = os.path.expanduser("~"), "/tmp"
+
     def root(self) -> Root:
         """Return what is "/" inside. Raises `ToolError`."""
         return self._current().held.root
@@ -54,8 +56,13 @@ class Box:
         root = self.root()
         return os.open(f"{root.path}/dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
 
-    def spawned(self, command: Sequence[str], *, cwd: str | None, **given: Any) -> Child:
-        """Start a program inside, given as for `entered`. Raises `OSError`, `ValueError` and `ToolError`."""
+    def check(self, path: str, real: str, access: str) -> None:
+        """Allow every path: only what the box shows is below its root."""
+
+    def spawned(self, command: Sequence[str], *, cwd: str | None, talks: bool = False, **given: Any) -> Child:
+        """Start a program inside, given as for `entered`; any may talk by its sockets. Raises `OSError`, `ValueError`
+        and `ToolError`.
+        """
         cwd = None if cwd is None else os.path.abspath(cwd)
         for last in (False, True):
             door = self._current().held.door

@@ -112,6 +112,10 @@ class InContainer:
         """This place: all that it runs is in it."""
         return self
 
+    async def unheld(self) -> str:
+        """Return "": what runs there is not on this machine."""
+        return ""
+
     def checkpoints(self) -> None:
         """Return None: the workspace is a directory of this machine, too."""
 

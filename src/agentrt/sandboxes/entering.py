@@ -16,7 +16,7 @@ import platform
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -47,10 +47,13 @@ def entered(
     adopts: bool = False,
     mounts: Sequence[Mount] | None = None,
     network: bool = True,
+    shown: Iterable[tuple[str, str]] | None = None,
+    filtering: bytes | None = None,
 ) -> Child:
     """Start a program in a session of its own, as `spawned` does, behind a door. For a thread.
 
-    With `mounts` it is the first process of namespaces of its own, in which only those are to be seen. With `adopts`,
+    With `mounts` it is the first process of namespaces of its own, in which only those are to be seen. With `shown` it
+    is kept to those paths by Landlock. `filtering` filters its system calls; None: as in a box. With `adopts`,
     processes below it whose parent has ended become its children. Raises `OSError`, which is `ProcessLookupError` if
     the box is gone, and `ValueError` for words that no program can have.
     """
@@ -60,7 +63,8 @@ def entered(
         "environment": dict(variable.split(b"=", 1) for variable in variables),
         "cwd": None if cwd is None else os.fsencode(cwd),
         "first": 0 if door is None else door.first,
-        "filter": filter_program(platform.machine()),
+        "filter": filter_program(platform.machine()) if filtering is None else filtering,
+        "shown": None if shown is None else [(os.fsencode(path), access) for path, access in shown],
         "adopts": adopts,
         "mounts": None if mounts is None else [tuple(map(os.fsencode, mount[:3])) for mount in mounts],
         "network": network,

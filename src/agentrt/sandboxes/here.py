@@ -30,6 +30,7 @@ from .starting import Begun, Started, opened, unconfined
 
 if TYPE_CHECKING:
     from .box import Box
+    from .fence import Fence
     from .holding import Hold
     from .local import LocalConsole
 
@@ -53,36 +54,53 @@ class Here:
         self._masked, self._conversation = setting.masked, setting.conversation
         self._files: AsyncFiles | None = None
         self._deciding, self._is_decided = threading.Lock(), self._wanted.confine == "off"
-        self._box: Box | None = None
+        self._wall: Box | Fence | None = None
+        self._unheld = ""
+        self._talking = set[str]()
+        """Directories of sockets by which programs here talk with this process."""
         self._outside: Here | None = None
 
-    def wall(self) -> Box | None:
-        """Return the box of its programs; None if nothing confines them. For a thread.
+    def wall(self) -> Box | Fence | None:
+        """Return what confines its programs; None if nothing does. For a thread.
 
         Raises `ToolError` if the workspace requires one, and there can be none.
         """
         with self._deciding:
             if not self._is_decided:
                 from .box import Box, cannot_hold
+                from .fence import Fence, fence_is_missing
                 from .holding import whats_missing
 
                 path, given = self._wanted.path, self._wanted
-                if missing := (self._probe or whats_missing)() or cannot_hold(path):
-                    if given.confine == "require":
-                        raise ToolError(f"nothing can run here, since it has to be confined: {missing}")
+                refused = cannot_hold(path)
+                if not (missing := refused or (self._probe or whats_missing)()):
+                    self._wall = Box(path, self._setting.hidden, given.caches, self._hold)
+                elif given.confine == "require":
+                    raise ToolError(f"nothing can run here, since it has to be confined: {missing}")
+                elif not refused and not (less := fence_is_missing()):
+                    self._wall = Fence(path, self._setting.hidden, given.caches)
                 else:
-                    self._box = Box(path, self._setting.hidden, given.caches, self._hold)
+                    self._unheld = refused or f"{missing}; with Landlock: {less}"
                 self._is_decided = True
-            return self._box
+            return self._wall
+
+    async def unheld(self) -> str:
+        """Return why nothing confines what runs here though it should be; "" if something does, or nothing has to."""
+        if not self._is_decided:
+            await anyio.to_thread.run_sync(self.wall)
+        return self._unheld
 
     def _begin(self, command: Sequence[str], **given: Any) -> Begun:
-        box = self.wall()
-        return unconfined(command, **given) if box is None else box.spawned(command, **given)
+        wall = self.wall()
+        if wall is None:
+            return unconfined(command, **given)
+        talks = any(word.startswith(directory) for word in command for directory in self._talking)
+        return wall.spawned(command, talks=talks, **given)
 
     def _read(self, reader: Reader, command: Sequence[str], **given: Any) -> Begun:
         """Start a program that only reads. `reader` is for one without a conversation."""
-        box = self.wall()
-        return unconfined(command, **given) if box is None else box.read(command, **given)
+        wall = self.wall()
+        return unconfined(command, **given) if wall is None else wall.read(command, **given)
 
     def directory(self, prefix: str, *, writable: bool = False) -> str:
         """Make a private directory that its programs see, and return its path. For a thread. Raises `OSError` and
@@ -91,17 +109,17 @@ class Here:
         What this process itself writes there must not be `writable` for programs in a box: they could put a link in
         the place of what it opens next.
         """
-        box = self.wall()
-        return runtime_directory.directory(prefix) if box is None else box.directory(prefix, writable=writable)
+        wall = self.wall()
+        return runtime_directory.directory(prefix) if wall is None else wall.directory(prefix, writable=writable)
 
     @property
-    def has_box(self) -> bool:
-        """Whether a box was made, or is about to be."""
-        return self._box is not None
+    def has_wall(self) -> bool:
+        """Whether something confines its programs, and removes their directories at the end."""
+        return self._wall is not None
 
     def remove(self, directory: str) -> None:
         """Remove what `directory` has made. For a thread."""
-        runtime_directory.remove(directory) if self._box is None else remove_tree(directory)
+        runtime_directory.remove(directory) if self._wall is None else remove_tree(directory)
 
     @property
     def files(self) -> AsyncFiles:
@@ -177,7 +195,11 @@ class Here:
     @asynccontextmanager
     async def forward_sockets(self, directory: str, names: Sequence[str]) -> AsyncIterator[str]:
         """Provide the same directory."""
-        yield directory
+        self._talking.add(f"{directory}/")
+        try:
+            yield directory
+        finally:
+            self._talking.discard(f"{directory}/")
 
     @property
     def outside(self) -> Here:
@@ -193,8 +215,8 @@ class Here:
 
     async def facts(self) -> PlaceFacts:
         """Return the facts of this machine."""
-        here = facts()
-        return here if await anyio.to_thread.run_sync(self.wall) is None else replace(here, temporary="/tmp")
+        here, wall = facts(), await anyio.to_thread.run_sync(self.wall)
+        return here if wall is None else replace(here, home=wall.home, temporary=wall.temporary)
 
     supports_pause = False
 
@@ -210,18 +232,20 @@ class Here:
 
     async def close(self) -> None:
         """End its box with all that is in it."""
-        if self._box is not None:
-            await anyio.to_thread.run_sync(self._box.close)
+        if self._wall is not None:
+            await anyio.to_thread.run_sync(self._wall.close)
 
 
 class _OfTheRuntime(Here):
     """This machine for the runtime's own programs, such as git for its checkpoints."""
 
     def _read(self, reader: Reader, command: Sequence[str], **given: Any) -> Begun:
+        from .fence import fence_is_missing
         from .holding import whats_missing
         from .readers import read_only
 
-        return unconfined(command, **given) if whats_missing() else read_only(reader, command, **given)
+        is_open = whats_missing() and fence_is_missing()
+        return unconfined(command, **given) if is_open else read_only(reader, command, **given)
 
 
 THIS_MACHINE = _OfTheRuntime(LocalWorkspace("/", confine="off"), Setting(lambda function: None))

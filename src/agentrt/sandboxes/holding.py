@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from subprocess import DEVNULL, PIPE
@@ -175,17 +176,26 @@ def whats_missing() -> str:
         return ""
     if not can_spawn():
         return "boxes need Linux with glibc 2.34 or newer"
+    if _failed and time.monotonic() < _failed[-1][0] + PATIENCE:
+        return _failed[-1][1]
     reasons = list[str]()
     for name, make in _WAYS.items():
         if not (why := _tried(name, make)):
             _works.append(name)
             return ""
         reasons.append(f"with {name}: {why}")
-    return "; ".join(reasons)
+    _failed[:] = [(time.monotonic(), "; ".join(reasons))]
+    return _failed[-1][1]
 
+
+PATIENCE = 60.0
+"""Seconds until what has failed is tried again: a failure may pass, such as a lack of descriptors."""
 
 _works = list[str]()
-"""Has an entry once a box was made: a failure may pass, such as a lack of descriptors."""
+"""Has an entry once a box was made."""
+
+_failed = list[tuple[float, str]]()
+"""When it failed last, and why."""
 
 
 def _tried(name: str, make: Hold) -> str:

@@ -282,6 +282,10 @@ class InMemory:
         """This place: all that it runs is in it."""
         return self
 
+    async def unheld(self) -> str:
+        """Return "": what runs there is not on this machine."""
+        return ""
+
     def checkpoints(self) -> PlaceMirror:
         """Return what mirrors the workspace, so that its files can be kept."""
         return PlaceMirror(self)

@@ -36,6 +36,7 @@ from .starting import Begun, opened, unconfined
 
 if TYPE_CHECKING:
     from .box import Box
+    from .fence import Fence
     from .here import Here
 
 _ON_TERMINAL = 'exec $heeding "$2" --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
@@ -66,7 +67,7 @@ class LocalConsole:
 
     def __init__(self, masked: Masked, conversation: str, place: Here) -> None:
         self._masked, self._given, self._place = masked, dict[str, str](), place
-        self._box: Box | None = None
+        self._box: Box | Fence | None = None
         self._marks = {RUNTIME: runtime_directory.name, **({CONVERSATION: conversation} if conversation else {})}
         self._scratch: Path | None = None
         self._files: Mapping[str, str] = {}
@@ -238,7 +239,7 @@ class LocalConsole:
             if not alone:
                 await end(self._process.pid, mark, 0.0, also=below)
             await self._process.wait()
-        if self._scratch is not None and not self._place.has_box:  # a box is removed with all that it has
+        if self._scratch is not None and not self._place.has_wall:  # a box is removed with all that it has
             await anyio.to_thread.run_sync(self._place.remove, str(self._scratch))
 
     def _set(self) -> None:
@@ -282,7 +283,7 @@ def _adopting(command: Sequence[str], **given: Any) -> Begun:
     return unconfined(command, **given)
 
 
-def _terminal_in(box: Box) -> tuple[int, int, str]:
+def _terminal_in(box: Box | Fence) -> tuple[int, int, str]:
     """Return both ends of a new terminal of a box, and its path inside. For a thread. Raises `OSError`, `ToolError`."""
     master = box.terminal()
     try:

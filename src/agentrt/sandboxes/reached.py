@@ -20,7 +20,11 @@ from .walking import walked
 
 if TYPE_CHECKING:
     from .box import Box
+    from .fence import Fence
     from .holding import Root
+
+READ, WRITE = "read", "write"
+"""What a tool does with a file."""
 
 _AT_ONCE = 1_000
 """Number of files that are looked at between two steps."""
@@ -37,10 +41,10 @@ class ReachedFiles:
         workspace: WorkspaceSpec,
         within: str | None = None,
         ends: Mapping[str, str] | None = None,
-        wall: Callable[[], Box | None] | None = None,
+        wall: Callable[[], Box | Fence | None] | None = None,
     ) -> None:
-        """With `ends`, files are opened only at the places that a rating has seen, see `RatedEnds`. `wall` returns the
-        box whose files these are; None if nothing confines the programs.
+        """With `ends`, files are opened only at the places that a rating has seen, see `RatedEnds`. `wall` returns
+        what confines the programs, to whose files these are kept; None if nothing does.
         """
         self._workspace, self._within, self._wall = workspace, within, wall
         self._confined = not workspace.on_this_machine
@@ -51,15 +55,30 @@ class ReachedFiles:
 
     @property
     def _tree(self) -> Beneath:
-        if (base := self._base) is None:
+        return self._for(READ)
+
+    def _for(self, access: str) -> Beneath:
+        """Return the tree to read, or to write. Raises `ToolError`."""
+        if (wall := self._held) is None:
             return self._here
-        return Beneath(base.path, None if self._rated is None else self._check, self._root, base)
+        base = wall.root()
+
+        def check(path: str, real: str) -> None:
+            wall.check(f"{self._prefix}{path}", real, access)
+            if self._rated is not None:
+                self._check(path, real)
+
+        return Beneath(base.path if base else self._root, check, self._root, base)
+
+    @property
+    def _held(self) -> Box | Fence | None:
+        return self._wall() if self._wall is not None else None
 
     @property
     def _base(self) -> Root | None:
         """The root of the box; None without one. Raises `ToolError`."""
-        box = self._wall() if self._wall is not None else None
-        return None if box is None else box.root()
+        wall = self._held
+        return None if wall is None else wall.root()
 
     def rated(self, ends: Mapping[str, str]) -> ReachedFiles:
         """Return the same files for an action that was rated when these paths led to these places."""
@@ -106,7 +125,7 @@ class ReachedFiles:
         """Write a file, which may be new, whole or not at all. Raises `ToolError`."""
         self._check_before(path)
         try:
-            self._tree.rewrite(self._below(path), data, bits=0o777 if self._confined else 0o7777)
+            self._for(WRITE).rewrite(self._below(path), data, bits=0o777 if self._confined else 0o7777)
         except WorkspaceError as error:
             raise self._told(path, error) from error
 
@@ -114,14 +133,14 @@ class ReachedFiles:
         """Move a file to another path, where nothing is. Raises `ToolError`."""
         self._check_before(target)
         try:
-            self._tree.move(self._below(path), self._below(target))
+            self._for(WRITE).move(self._below(path), self._below(target))
         except WorkspaceError as error:
             raise self._told(path, error) from error
 
     def remove(self, path: str) -> None:
         """Remove a file. Raises `ToolError`."""
         try:
-            self._tree.remove(self._below(path))
+            self._for(WRITE).remove(self._below(path))
         except WorkspaceError as error:
             raise self._told(path, error) from error
 
@@ -130,6 +149,7 @@ class ReachedFiles:
         whether it is a link. Raises `ToolError`.
         """
         found = []
+        self._refuse(path, self.real(path))
         try:
             for entry in self._tree.list(self._below(path)):
                 is_link, is_directory = entry.type == "link", entry.type == "directory"
@@ -143,6 +163,7 @@ class ReachedFiles:
     def walk(self, path: str, most: int, skipped: Collection[str] = ()) -> list[Walked]:
         """Return what is below a directory, at most `most` of it; no link is followed. Raises `ToolError`."""
         real, base = self.real(path), self._base
+        self._refuse(path, real)
         try:
             return [Walked(*one) for one in walked(f"{base.path if base else ''}{real}", most, skipped)]
         except OSError as error:
@@ -170,6 +191,11 @@ class ReachedFiles:
         finally:
             os.close(descriptor)
         return found
+
+    def _refuse(self, path: str, real: str) -> None:
+        """Raise `ToolError` if what is in a directory must not be read."""
+        if (wall := self._held) is not None:
+            wall.check(path, real, READ)
 
     def _is_directory(self, path: str) -> bool:
         try:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..placing import Reader
 from .entering import entered
+from .fence import fenced, paths_of
 from .holding import OURSELVES, in_memory, program, way
 from .installed import installed
 from .mounts import Mount, options_of, reader_mounts
@@ -30,6 +31,8 @@ def confined_reader(
         name = installed(name)
     elif not os.path.exists(name):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    if not way():
+        return fenced([name, *words], paths_of(mounts), cwd=cwd or "/", env=env, sockets="none", **streams)
     if way() == OURSELVES:
         return entered([name, *words], cwd=cwd or "/", env=env, door=None, mounts=mounts, network=False, **streams)
     options = [*options_of(mounts, network=False), "--chdir", cwd or "/"]

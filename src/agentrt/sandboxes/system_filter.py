@@ -11,7 +11,7 @@ import errno
 import struct
 from functools import cache
 
-CALLS = {
+CALLS: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "x86_64": (
         0xC000003E,
         16,
@@ -36,19 +36,32 @@ _X32 = 0x40000000
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 """Codes of the instructions: load a word, jump if equal, jump if at least, return."""
 
-_NUMBER, _ARCHITECTURE, _SECOND = 0, 4, 24
-"""Offsets in `struct seccomp_data`: the call, the architecture, the low half of its second argument."""
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24
+"""Offsets in `struct seccomp_data`: the call, the architecture, the low halves of its first two arguments."""
 
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 
 
+SOCKET = {"x86_64": 41, "aarch64": 198}
+"""The number of socket by `uname -m`."""
+
+_UNIX = 1
+"""The family of Unix sockets."""
+
+
 @cache
-def filter_program(machine: str) -> bytes:
-    """Return the filter for a machine as `struct sock_filter`s; b"" if its numbers are not known here."""
+def filter_program(machine: str, sockets: str = "all") -> bytes:
+    """Return the filter for a machine as `struct sock_filter`s; b"" if its numbers are not known here.
+
+    `sockets` says which can be made: "all", "network" for all but Unix sockets, or "none". Pairs always can.
+    """
     if machine not in CALLS:
         return b""
     architecture, ioctl, refused = CALLS[machine]
-    end = len(refused) + len(TYPING) + 7  # the instruction that refuses; the one before it allows
+    if sockets == "none":
+        refused += (SOCKET[machine],)
+    checks_family = sockets == "network"
+    end = len(refused) + len(TYPING) + 7 + 3 * checks_family  # the instruction that refuses; the one before it allows
     steps = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 0, end - 2, architecture),
@@ -56,6 +69,12 @@ def filter_program(machine: str) -> bytes:
         (_AT_LEAST, end - 4, 0, _X32),
         *((_EQUAL, end - 5 - at, 0, number) for at, number in enumerate(refused)),
     ]
+    if checks_family:
+        steps += [
+            (_EQUAL, 0, 2, SOCKET[machine]),
+            (_LOAD, 0, 0, _FIRST),
+            (_EQUAL, end - len(steps) - 3, end - len(steps) - 4, _UNIX),
+        ]
     at = len(steps)
     steps += [
         (_EQUAL, 0, len(TYPING) + 1, ioctl),

@@ -40,11 +40,16 @@ SPACES = ("ipc", "uts", "net", "mnt", "pid")
 _CLONE_PARENT = 0x8000
 _NS_GET_PARENT = 0xB702
 _SET_DUMPABLE, _SET_SECCOMP, _BOUNDING_DROP, _SUBREAPER, _NO_NEW_PRIVILEGES = 4, 22, 24, 36, 38
-_LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _ABSTRACT_SOCKETS = 444, 446, 1
-_MAKE_DEVICES = 1 << 6
 _CAPABILITIES = 64
 _VERSION_3 = 0x20080522
 
+
+def loaded(name: str) -> Any:
+    """Return a module that is beside this file."""
+    return SourceFileLoader(name, os.path.join(os.path.dirname(__file__), f"{name}.py")).load_module()
+
+
+landlock = loaded("landlock")
 _library = ctypes.CDLL(None, use_errno=True)
 _clone, _capset = NUMBERS.get(os.uname().machine, (0, 0))
 
@@ -88,20 +93,16 @@ def join(first: int, handle: int) -> None:
     checked(_library.setns(inner, 0), "joining the user namespace")
 
 
-def confine(filtering: bytes) -> None:
-    """Give up every right that could lead out of the box, for this process and all that it starts."""
+def confine(filtering: bytes, shown: list[tuple[bytes, str]] | None) -> None:
+    """Give up every right that could lead out of the box, or away from what is `shown`, for this process and for all
+    that it starts.
+    """
     checked(_library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no new privileges")
     for one in range(_CAPABILITIES):
         _library.prctl(_BOUNDING_DROP, one, 0, 0, 0)
     header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
     checked(_library.syscall(_capset, ctypes.byref(header), (ctypes.c_uint32 * 6)()), "dropping capabilities")
-    scopes = (ctypes.c_uint64 * 3)(_MAKE_DEVICES, 0, _ABSTRACT_SOCKETS)
-    for size in (24, 8):  # Linux 6.12; 5.13, where it keeps programs from tracing the first one
-        rules = _library.syscall(_LANDLOCK_CREATE, ctypes.byref(scopes), ctypes.c_size_t(size), 0)
-        if rules >= 0:
-            checked(_library.syscall(_LANDLOCK_RESTRICT, rules, 0), "hiding abstract sockets")
-            os.close(rules)
-            break
+    landlock.restrict(shown)
     if filtering:
         code = ctypes.create_string_buffer(filtering, len(filtering))
         program = (ctypes.c_uint64 * 2)(len(filtering) // 8, ctypes.addressof(code))
@@ -122,8 +123,8 @@ def become(request: dict[str, Any], streams: list[int]) -> NoReturn:
     command, environment = request["command"], request["environment"]
     program, number = command[0], 2
     places = [b""] if b"/" in program else environment.get(b"PATH", os.fsencode(os.defpath)).split(b":")
-    if request["first"] or request["mounts"] is not None:
-        confine(request["filter"])
+    if request["first"] or request["mounts"] is not None or request["shown"] is not None:
+        confine(request["filter"], request["shown"] and [*request["shown"], *terminal_of(streams)])
     for place in places:
         path = os.path.join(place, program) if place else program
         try:
@@ -136,6 +137,11 @@ def become(request: dict[str, Any], streams: list[int]) -> NoReturn:
         except PermissionError:
             number = 13
     raise OSError(number, os.strerror(number), os.fsdecode(program))
+
+
+def terminal_of(streams: list[int]) -> list[tuple[bytes, str]]:
+    """Return the path of the terminal that a program has, which it may open."""
+    return [(os.fsencode(os.ttyname(streams[0])), landlock.WRITE)] if os.isatty(streams[0]) else []
 
 
 def is_over(handle: int) -> bool:
@@ -155,11 +161,6 @@ def copy_on(answer: int) -> None:
     if number:
         os.write(answer, b"program %d\n" % number)
         os._exit(0)
-
-
-def loaded(name: str) -> Any:
-    """Return a module that is beside this file."""
-    return SourceFileLoader(name, os.path.join(os.path.dirname(__file__), f"{name}.py")).load_module()
 
 
 def serve_one(answer: int, streams: list[int], request: dict[str, Any], handle: int) -> NoReturn:

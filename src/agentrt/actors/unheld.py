@@ -1,0 +1,78 @@
+"""Where nothing confines what commands do, though it should be: who must be asked, and what does not run unasked."""
+
+from __future__ import annotations
+
+import os
+from glob import has_magic, iglob
+
+import anyio.to_thread
+
+from ..decisions.permissions import ruling
+from ..errors import ToolError
+from ..events import ActionEvent
+from ..security.paths import within
+from ..security.plain import plainly_read
+from ..security.rating import Rating, Scene
+from ..security.rules import rate_action
+from ..security.verdicts import high
+from ..specs import SecurityRisk, WorkspaceSpec
+from ..specs.effects import Effects
+from ..state import State
+from ..tools import Tools
+from .analyzers import apply_rule
+
+MOST = 10_000
+"""Maximum number of files of a pattern that are looked at; what has more is refused."""
+
+UNHELD = "nothing confines commands on this machine: {}"
+"""The reason for which a person is asked."""
+
+REFUSED = (
+    "This did not run: nobody is asked in this conversation, and nothing confines commands on this machine. Commands"
+    " that only read in the workspace, such as ls, cat and grep, run. A person can have others asked about"
+    ' (confirmation), let them run unconfined (confine="off"), or see with `agentrt doctor` how to confine them.'
+)
+
+
+async def rated_unheld(rating: Rating, scene: Scene, why: str) -> Rating | None:
+    """Return the rating of an action where nothing confines commands because of `why`; None if it plainly reads in the
+    workspace, or a person's own code is all that runs.
+    """
+    if scene.effects is None or await _is_plain(rating, scene, scene.effects):
+        return None
+    return high(UNHELD.format(why))
+
+
+async def refuse_unasked(state: State, action: ActionEvent, tools: Tools, workspace: WorkspaceSpec) -> None:
+    """Raise `ToolError` for an action that does more than read in the workspace or write files there, and that no rule
+    allows, where nobody is asked about any.
+    """
+    rule = ruling(state, action)
+    effects = tools.effects(action.tool_name, action.arguments_json)
+    if effects is None or (rule is not None and rule.verdict == "allow"):
+        return
+    scene = Scene(workspace, workspace.path, effects=effects)
+    if not await _is_plain(await apply_rule(rate_action, action, scene), scene, effects):
+        raise ToolError(REFUSED)
+
+
+async def _is_plain(rating: Rating, scene: Scene, effects: Effects) -> bool:
+    words = plainly_read(effects)
+    if rating.risk is not SecurityRisk.LOW or words is None or (effects.sources and scene.directory is None):
+        return False
+    named = [(path, scene.workspace.path) for path in (*effects.reads, *(file.path for file in effects.files))]
+    named += [(word, scene.directory or "") for word in words]
+    return not named or await anyio.to_thread.run_sync(_all_inside, named, scene.workspace.path)
+
+
+def _all_inside(named: list[tuple[str, str]], workspace: str) -> bool:
+    """Return whether paths, and patterns of paths, each in a directory, lead into a workspace."""
+    root = os.path.realpath(workspace)
+    for word, directory in named:
+        if word.startswith("~"):
+            return False
+        path = os.path.join(directory, word)
+        for count, one in enumerate(iglob(path, include_hidden=True) if has_magic(word) else [path]):
+            if count >= MOST or not within(os.path.realpath(one), root):
+                return False
+    return True
