@@ -65,6 +65,19 @@ def test_edits_inside_the_workspace_are_low(command: str) -> None:
         assert rate("file_editor", command=command, path=path) == Rating(LOW, "writes inside the workspace")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [".envrc", "sub/.vscode/tasks.json", ".mcp.json", ".github/workflows/ci.yml", "Jenkinsfile", ".gitlab-ci.yml"]
+    + [".agents/skills/x/SKILL.md", ".agents/hooks.json", ".husky/pre-commit", "AGENTS.md", "sub/CLAUDE.md"]
+    + [".git/config", ".git/hooks/pre-push"],
+)
+def test_what_runs_or_instructs_later_is_high_whatever_writes_it(path: str) -> None:
+    assert rate("file_editor", command="create", path=f"/home/me/project/{path}", file_text="x").risk is HIGH
+    for command in (f"echo x > {path}", f"cp a {path}", f"mv a {path}", f"tee {path} < a", f"sed -i s/a/b/ {path}"):
+        assert rate("terminal", command=command).risk is HIGH, command
+    assert rate("terminal", command=f"cat {path}").risk is LOW
+
+
 @pytest.mark.parametrize("path", ["/home/me/project2/a", "/home/me/project/../other", "/home/me/project/../../you/a"])
 def test_edits_outside_the_workspace_are_medium(path: str) -> None:
     assert rate("file_editor", command="create", path=path) == Rating(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from .calls import Call, Options, names, options
 from .look_alikes import disguise
-from .paths import Zone, holds_secrets, is_memory, persists, protects, secret
+from .paths import Zone, holds_secrets, instructs, is_memory, persists, protects, runs_later, secret
 from .rating import Rating
 from .shell_text import FACT, SECRET
 from .verdicts import high, low, medium, unknown
@@ -76,6 +76,10 @@ def rate_write(call: Call, text: str) -> Rating:
         return high("changes what agentrt keeps: logs, rules, keys", ("outside",))
     if kind == "credentials":
         return high("writes keys or passwords", ("outside", "secrets"))
+    if runs_later(found):
+        return high("writes what runs later, outside of any wall", ("outside",))
+    if instructs(found):
+        return high("writes what instructs agents later", ("outside",))
     if is_memory(found) and found.zone in (Zone.INSIDE, Zone.SCRATCH):
         return medium("writes what later conversations are told", ("outside",))
     match found.zone:

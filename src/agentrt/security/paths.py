@@ -237,6 +237,18 @@ _PERSISTENT = re.compile(
 _HOOKS = re.compile(r"/\.git(?:$|/(?:hooks(?:$|/(?!.*\.sample$))|config$|modules/|info/attributes$))")
 
 
+_LATER = re.compile(
+    r"/\.(?:envrc|mcp\.json|gitlab-ci\.ya?ml|travis\.ya?ml|pre-commit-config\.ya?ml)$"
+    r"|/\.(?:vscode|idea|cursor|claude|husky|devcontainer|circleci|github/workflows|github/actions)/."
+    r"|/(?:Jenkinsfile|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml)$"
+    r"|/\.(?:agents|openhands)/(?:hooks\.json$|(?:skills|agents|microagents)/.)"
+)
+_INSTRUCTS = re.compile(
+    r"/(?:AGENTS|CLAUDE|GEMINI)(?:\.local|\.override)?\.md$|/\.cursorrules$|/\.github/(?:copilot-instructions\.md$|instructions/.)",
+    re.IGNORECASE,
+)
+
+
 _TELLS = re.compile(r"/\.(?:openhands|agents)(?:/|$)", re.IGNORECASE)
 
 
@@ -245,6 +257,18 @@ def is_memory(found: Place) -> bool:
     directory.
     """
     return bool(_TELLS.search(found.path))
+
+
+def runs_later(found: Place) -> bool:
+    """Return whether what is written there may run outside of a workspace's wall later: continuous integration, the
+    tasks of an editor, hooks, servers and skills of a project.
+    """
+    return bool(_LATER.search(found.path))
+
+
+def instructs(found: Place) -> bool:
+    """Return whether agents are instructed by what is written there, in any later conversation."""
+    return bool(_INSTRUCTS.search(found.path))
 
 
 def persists(found: Place, where: Site) -> bool:
