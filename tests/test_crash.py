@@ -28,7 +28,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import anyio
-from agentrt import LLM, Agent, Conversation, Runtime, Tool
+from agentrt import LLM, Agent, Conversation, LocalWorkspace, Runtime, Tool
 from agentrt.testing import ScriptedLLM, call
 
 async def main(folder):
@@ -38,7 +38,8 @@ async def main(folder):
     ]
     agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
     async with Runtime(folder / "store", client=ScriptedLLM(turns)) as runtime:
-        async with Conversation(agent, folder, runtime=runtime, id="c") as conversation:
+        workspace = LocalWorkspace(str(folder), confine="off")
+        async with Conversation(agent, workspace, runtime=runtime, id="c") as conversation:
             await conversation.send_message("go")
             await conversation.run()
 

@@ -20,6 +20,17 @@ def lives(pid: int) -> bool:
         return False
 
 
+def lives_inside(pid: int) -> bool:
+    """Whether a process runs that has this number in a box of this process."""
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error, OSError):
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            numbers = next(line.split() for line in status.splitlines() if line.startswith("NSpid"))
+            if numbers[2:] == [str(pid)] and process.status() != psutil.STATUS_ZOMBIE:
+                return True
+    return False
+
+
 def is_held(path: Path) -> bool:
     """Whether a process, in whichever box, holds a lock (flock(2)) of a file; it makes one if there is none."""
     with open(path, "a") as file:

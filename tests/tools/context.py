@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from agentrt.protocols import Calls, Files, Models, Observation
 from agentrt.sandboxes.kinds import place_of
 from agentrt.secrets import CurrentMask, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, WorkspaceSpec
+from agentrt.specs.workspace import Confine
+from tests.sandboxes import living
 
 
 class _NoCalls:
@@ -33,6 +36,28 @@ class _NoCalls:
 
     async def made(self) -> Sequence[Made]:
         return ()
+
+
+@dataclass
+class Wall:
+    """What confines the workspaces of contexts that are made from now on."""
+
+    confine: Confine = "off"
+
+
+WALL = Wall()
+
+VARIABLES = ("ACCESS", "SOME_SETTING")
+"""The variables that tests set for programs."""
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs, by the number that programs of the workspaces know."""
+    return living.lives(pid) if WALL.confine == "off" else living.lives_inside(pid)
+
+
+opened = list[Place]()
+"""The places that contexts have opened in a test, which closes them."""
 
 
 class FakeContext:
@@ -56,7 +81,8 @@ class FakeContext:
     ) -> None:
         self._last = last
         self._registry = registry if registry is not None else SecretRegistry()
-        self.workspace: WorkspaceSpec = LocalWorkspace(str(path), confine="off") if place is None else place.workspace
+        here = LocalWorkspace(str(path), confine=WALL.confine, variables=VARIABLES)
+        self.workspace: WorkspaceSpec = here if place is None else place.workspace
         self.conversation = new_id()
         self._place = place
         self.tasks: TaskGroup | None = None
@@ -100,6 +126,7 @@ class FakeContext:
         if self._place is None:
             setting = Setting(self.start_soon, self.masked, self.conversation)
             self._place = place_of(self.workspace, setting)
+            opened.append(self._place)
         return self._place
 
     @property

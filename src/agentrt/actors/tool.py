@@ -195,10 +195,10 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             if self._writes_mark(action):
                 raise ToolError(_MARKED)
             arguments = self._tools.parse(action.tool_name, action.arguments_json)
-            if self._may_be_unheld and self._asks_nobody and await self._at.unheld():
+            if self._may_be_unheld and self._asks_nobody and (why := await self._at.unheld()):
                 from .unheld import refuse_unasked  # rarely needed, and slow to import
 
-                await refuse_unasked(self._log.state, action, self._tools, self._at.workspace)
+                await refuse_unasked(self._log.state, action, self._tools, self._at.workspace, why)
             if self._losable is not None and (loss := self._loss(action, self._losable.lost(arguments))) is not None:
                 return loss
             try:

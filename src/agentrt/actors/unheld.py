@@ -19,18 +19,22 @@ from ..specs import SecurityRisk, WorkspaceSpec
 from ..specs.effects import Effects
 from ..state import State
 from ..tools import Tools
+from ..tools.clipping import clip
 from .analyzers import apply_rule
 
 MOST = 10_000
 """Maximum number of files of a pattern that are looked at; what has more is refused."""
 
+LONGEST = 300
+"""Maximum characters of the reason that a model is told."""
+
 UNHELD = "nothing confines commands on this machine: {}"
 """The reason for which a person is asked."""
 
 REFUSED = (
-    "This did not run: nobody is asked in this conversation, and nothing confines commands on this machine. Commands"
-    " that only read in the workspace, such as ls, cat and grep, run. A person can have others asked about"
-    ' (confirmation), let them run unconfined (confine="off"), or see with `agentrt doctor` how to confine them.'
+    "This did not run: nobody is asked in this conversation, and nothing confines commands here ({}). Commands that"
+    " only read in the workspace, such as ls, cat and grep, run. A person can have others asked about (confirmation),"
+    ' let them run unconfined (confine="off"), or see with `agentrt doctor` how to confine them.'
 )
 
 
@@ -43,7 +47,7 @@ async def rated_unheld(rating: Rating, scene: Scene, why: str) -> Rating | None:
     return high(UNHELD.format(why))
 
 
-async def refuse_unasked(state: State, action: ActionEvent, tools: Tools, workspace: WorkspaceSpec) -> None:
+async def refuse_unasked(state: State, action: ActionEvent, tools: Tools, workspace: WorkspaceSpec, why: str) -> None:
     """Raise `ToolError` for an action that does more than read in the workspace or write files there, and that no rule
     allows, where nobody is asked about any.
     """
@@ -53,7 +57,7 @@ async def refuse_unasked(state: State, action: ActionEvent, tools: Tools, worksp
         return
     scene = Scene(workspace, workspace.path, effects=effects)
     if not await _is_plain(await apply_rule(rate_action, action, scene), scene, effects):
-        raise ToolError(REFUSED)
+        raise ToolError(REFUSED.format(clip(why, LONGEST)))
 
 
 async def _is_plain(rating: Rating, scene: Scene, effects: Effects) -> bool:

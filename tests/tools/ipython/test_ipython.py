@@ -42,7 +42,7 @@ from tests.proofs.waiting import eventually
 
 from ..context import FakeContext
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("walls")]
 
 SECONDS = 60
 DOCUMENTS = Path(__file__).parents[2] / "documents" / "files"

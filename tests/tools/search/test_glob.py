@@ -16,7 +16,7 @@ from agentrt.tools.search import glob
 
 from ..context import FakeContext
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("walls")]
 
 
 @pytest.fixture(autouse=True, params=["ripgrep", "our program"])

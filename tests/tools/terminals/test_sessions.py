@@ -14,10 +14,9 @@ from agentrt.secrets import SecretRegistry
 from agentrt.specs.content import plain
 from agentrt.tools.terminals.terminal import SESSIONS, Terminal, TerminalAction, TerminalObservation
 
-from ...sandboxes.living import lives
-from ..context import FakeContext
+from ..context import FakeContext, lives
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("walls")]
 
 
 class Person:
