@@ -47,6 +47,12 @@ _MARKED = (
 )
 
 
+_STAYS = (
+    "This did not run: nobody is asked in this conversation, and a command may leave what confines it only if a person"
+    " agrees, or has allowed it in advance (allow_unconfined). Find a way that works inside, or say what is missing"
+)
+
+
 MOST_LOOKS = 3
 """Maximum number of times that a call is rated again because a file that it runs has changed."""
 
@@ -161,6 +167,13 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             return ExecutionLost(action_id=action.id, caused_by=action.id)
         return _failed(action, call, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
 
+    def _refuse_leaving(self, action: ActionEvent) -> None:
+        """Raise `ToolError` for a call that leaves what confines the others."""
+        from ..decisions.permissions import leaves
+
+        if leaves(self._log.state.definition(action.tool_name), action):
+            raise ToolError(_STAYS)
+
     @property
     def _asks_nobody(self) -> bool:
         return isinstance(self._log.state.spec.confirmation, NeverConfirm)
@@ -195,6 +208,8 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             if self._writes_mark(action):
                 raise ToolError(_MARKED)
             arguments = self._tools.parse(action.tool_name, action.arguments_json)
+            if self._asks_nobody and not self._at.workspace.may_leave:
+                self._refuse_leaving(action)
             if self._may_be_unheld and self._asks_nobody and (why := await self._at.unheld()):
                 from .unheld import refuse_unasked  # rarely needed, and slow to import
 

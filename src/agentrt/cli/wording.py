@@ -103,6 +103,8 @@ def why_asked(code: str, detail: str = "") -> str:
             return f"because a hook says so{more}"
         case "changed":
             return "because the tool says something else of itself than when it was first seen"
+        case "unconfined":
+            return "because it leaves what confines the other commands"
     kind, _, flow = code.partition(":")
     if kind == "lost":
         return f"again, because the {flow} was restarted: its variables, directory and running processes are gone"

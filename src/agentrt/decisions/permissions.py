@@ -55,6 +55,8 @@ def asked(state: State, pending: Pending, rule: PermissionRule | None) -> str | 
     if pending.asked:
         return "hook"
     tool = state.definition(pending.action.tool_name)
+    if leaves(tool, pending.action) and not isinstance(state.spec.confirmation, NeverConfirm):
+        return "unconfined"
     if tool.changed and not isinstance(state.spec.confirmation, NeverConfirm):
         return "changed"
     if rule is not None:
@@ -64,6 +66,14 @@ def asked(state: State, pending: Pending, rule: PermissionRule | None) -> str | 
     if isinstance(state.spec.confirmation, AlwaysConfirm):
         return "every"
     return "risk" if asks(state.spec.confirmation, pending.risk or SecurityRisk.UNKNOWN) else None
+
+
+def leaves(tool: ToolDefinition, action: ActionEvent) -> bool:
+    """Return whether an action runs outside of what confines the others.
+
+    The tool parses booleans itself, and may take "1" for true: everything but false counts.
+    """
+    return bool(tool.leaves) and _arguments(action).get(tool.leaves, False) not in (False, None)
 
 
 def _flow(state: State, pending: Pending) -> str | None:

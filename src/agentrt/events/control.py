@@ -30,9 +30,9 @@ class ConfirmationRequested(Event, frozen=True, kw_only=True):
 
     "risk": the policy asks at this risk. "every": the policy asks about every action. "rule": a permission rule
     asks. "hook": a hook asks. "changed": the tool describes itself differently than when it was first seen.
-    "flow:LABEL>SINK": content with that label may have caused the action, and the action reaches that sink.
-    "lost:TOOL": a person was asked before, and since then a sleep or a crash has ended the shell, kernel, browser
-    or server of that tool (`ResourceLost`).
+    "unconfined": it leaves what confines the others. "flow:LABEL>SINK": content with that label may have caused the
+    action, and the action reaches that sink. "lost:TOOL": a person was asked before, and since then a sleep or a crash
+    has ended the shell, kernel, browser or server of that tool (`ResourceLost`).
     """
 
     action_ids: tuple[Id, ...]

@@ -161,6 +161,10 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """Other names by which models call it."""
     shell: str = ""
     """The argument that takes a shell command; "" if there is none."""
+    leaves: str = ""
+    """The argument that is true if a call runs outside of what confines the others; "" if there is none. A person is
+    asked about each such call.
+    """
     harmless: bool = False
     """Whether it affects only the conversation, and needs no confirmation because of its risk."""
     ends_turn: bool = False

@@ -59,6 +59,11 @@ class WorkspaceSpec:
         return False
 
     @property
+    def may_leave(self) -> bool:
+        """Whether a tool may leave what confines the others there though nobody is asked."""
+        return True
+
+    @property
     def told(self) -> str:
         """What a model is told of the system there, in place of that of this machine; "" if that holds."""
         return ""
@@ -72,15 +77,22 @@ class LocalWorkspace(
     `confine` says whether the operating system holds what commands and tools may touch: "auto", if this machine can;
     "require", or nothing runs; "off". Behind the wall, programs see the system, the workspace, and a `/tmp` and a
     home of their own. `caches` are directories that they see as they are, and may write, such as "~/.cache/pip".
-    `variables` names variables of this process that they get besides the usual ones.
+    `variables` names variables of this process that they get besides the usual ones. `allow_unconfined` lets a tool
+    leave the wall for one command where nobody is asked (`NeverConfirm`).
     """
 
     path: str
     confine: Confine = "auto"
     caches: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
+    allow_unconfined: bool = False
     on_this_machine: ClassVar[bool] = True
     seen_here: ClassVar[bool] = True
+
+    @property
+    def may_leave(self) -> bool:
+        """Whether nothing is to be left, or the person who chose the workspace allowed it."""
+        return self.allow_unconfined or self.confine == "off"
 
 
 class DockerWorkspace(WorkspaceSpec, Given, frozen=True, tag="docker"):

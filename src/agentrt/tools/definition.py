@@ -50,6 +50,7 @@ _CHECKED: Mapping[str, Any] = {
     "edits": Edits | None,
     "aliases": tuple[str, ...],
     "shell": str,
+    "leaves": str,
     "harmless": bool,
     "ends_turn": bool,
     "delegates": bool,
@@ -93,6 +94,7 @@ class ToolType:
     edits: Edits | None = None
     aliases: tuple[str, ...] = ()
     shell: str = ""
+    leaves: str = ""
     harmless: bool = False
     ends_turn: bool = False
     delegates: bool = False

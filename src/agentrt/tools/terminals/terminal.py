@@ -42,6 +42,12 @@ CUT = 6
 MAIN = "main"
 """Session of a call that names none."""
 
+UNCONFINED = "unconfined"
+"""The argument by which a command leaves what confines the others, and the name of its session in the result."""
+
+UNCONFINED_SECONDS = 600.0
+"""Seconds after which such a command is ended, if it has no timeout."""
+
 MADE_AGAIN = "the workspace was gone: it was made again, and is empty"
 """The note to the model if the workspace was made again for a new shell."""
 
@@ -79,6 +85,14 @@ class TerminalAction(msgspec.Struct, frozen=True):
             description="Give the command a screen, for programs that fill one (vim, less, top), and show the screen."
         ),
     ] = False
+    unconfined: Annotated[
+        bool,
+        Meta(
+            description="Run this one command as the person does, outside of what confines the others, in a fresh shell"
+            " that ends with it. Only if it fails inside and has to run. A person is asked each time."
+        ),
+    ] = False
+    reason: Annotated[str, Meta(description="With `unconfined`: why, in one sentence for that person.")] = ""
 
 
 class TerminalObservation(Observation, frozen=True, kw_only=True):
@@ -112,6 +126,8 @@ class Terminal:
 
     async def __call__(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         """Run, poll or feed a command. Raises `ToolError` for a call that does not fit, such as a second command."""
+        if action.unconfined:
+            return await self._unconfined(action, context)
         begun, name = time.monotonic(), action.session or MAIN
         session = self._session(name, context)
         if not action.is_input and (patch := typed_patch(action.command)) is not None:
@@ -133,8 +149,25 @@ class Terminal:
         seconds = time.monotonic() - begun
         return await _observation(session, name, status, seconds, context, polled=given.polls)
 
+    async def _unconfined(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
+        """Run one command in a fresh shell outside of what confines the others. Raises `ToolError`."""
+        if action.is_input or action.screen or action.reset or action.session or not action.command.strip():
+            raise ToolError("`unconfined` goes with one `command`, its `reason` and a `timeout` alone")
+        if not action.reason.strip():
+            raise ToolError("`unconfined` needs a `reason`: say why the command has to run outside")
+        begun, limit = time.monotonic(), UNCONFINED_SECONDS if action.timeout is None else action.timeout
+        session = Session(context.place.outside, limit, self._most, self._processes, ends_late=True)
+        try:
+            status = await session.call(Given(action.command, timeout=limit), context)
+            return await _observation(session, UNCONFINED, status, time.monotonic() - begun, context, polled=False)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await session.end()
+
     def lost(self, action: TerminalAction) -> bool:
         """Return whether the shell of the session has ended. A call that starts a new one by itself loses nothing."""
+        if action.unconfined:
+            return False
         session = self._sessions.get(action.session or MAIN)
         polls = Given(action.command, action.is_input).polls
         return session is not None and not action.reset and session.lost(polls)
@@ -264,11 +297,11 @@ def _footer(
 
 
 def _touches(action: TerminalAction, workspace: WorkspaceSpec) -> tuple[str, ...]:
-    return (f"terminal:{action.session or MAIN}", ANY_FILE)
+    return (f"terminal:{UNCONFINED if action.unconfined else action.session or MAIN}", ANY_FILE)
 
 
 def _runs(action: TerminalAction, workspace: WorkspaceSpec) -> Effects:
-    if not action.is_input and (patch := typed_patch(action.command)) is not None:
+    if not (action.is_input or action.unconfined) and (patch := typed_patch(action.command)) is not None:
         from ..patch.apply_patch import effects_of  # needed by few
 
         return effects_of(patch, workspace)
@@ -297,8 +330,9 @@ terminal = ToolType(
     holds_resource=True,
     resources=_touches,
     effects=_runs,
-    same=Same("command", {"is_input": True}),
-    headline=("$ {command}", "(waits for more output){command:empty}"),
+    same=Same("command", {"is_input": True, UNCONFINED: True}),
+    headline=("$ {command}  (unconfined: {reason})", "$ {command}", "(waits for more output){command:empty}"),
     aliases=_ALIASES,
     shell="command",
+    leaves=UNCONFINED,
 )

@@ -2733,6 +2733,7 @@ export interface components {
             type?: "load_plugin";
         };
         LocalWorkspace: {
+            allow_unconfined?: boolean;
             caches?: string[];
             /** @enum {unknown} */
             confine?: "auto" | "off" | "require";
@@ -3606,6 +3607,7 @@ export interface components {
             holds_resource?: boolean;
             invokes?: string;
             labels?: ("mcp" | "outside" | "web")[];
+            leaves?: string;
             looks?: boolean;
             name: string;
             on_crash?: components["schemas"]["OnCrash"];

@@ -57,6 +57,7 @@ export function whyAsked(code: string): string {
   if (code === "every") return "because every action is asked about";
   if (code === "rule") return "because of a rule";
   if (code === "hook") return "because of a hook";
+  if (code === "unconfined") return "because it leaves what confines the other commands";
   const [kind, flow = ""] = splitOnce(code, ":");
   if (kind === "lost") {
     return `again, because the ${flow} was restarted: its variables, directory and running processes are gone`;
