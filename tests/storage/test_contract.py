@@ -23,7 +23,7 @@ from agentrt.errors import (
     LogLocked,
     VersionConflict,
 )
-from agentrt.events import Event, MessageEvent, PauseEvent, RunRequested
+from agentrt.events import SCHEMA_VERSION, Event, MessageEvent, PauseEvent, RunRequested
 from agentrt.listing import CRASHED, RUNNING, Filter
 from agentrt.snapshot import snapshot
 from agentrt.specs import BlobReference
@@ -340,7 +340,7 @@ async def pages(history: History, wanted: Wanted, limit: int) -> list[Event]:
     while True:
         page = await history.page(wanted, limit)
         assert len(page.events) <= limit
-        found += map(decode, map(bytes, page.events))
+        found += (decode(bytes(event), SCHEMA_VERSION) for event in page.events)
         if page.next is None:
             return found
         wanted = replace(wanted, **{"before" if wanted.backwards else "after": page.next})

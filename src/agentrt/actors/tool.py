@@ -105,6 +105,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         self._asked_again = set[str]()
         """The ids of actions that were rated and asked again because that process had ended."""
         self._place, self._at = ToolPlace(log, parts, name, place), place
+        self._leaves = self._tools.leaves(name)
         self._may_be_unheld = place.workspace.on_this_machine and self._tools.declares_effects(name)
         self._tasks = anyio.create_task_group()
         """The tasks that the executor runs beside its calls."""
@@ -167,11 +168,13 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             return ExecutionLost(action_id=action.id, caused_by=action.id)
         return _failed(action, call, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
 
-    def _refuse_leaving(self, action: ActionEvent) -> None:
-        """Raise `ToolError` for a call that leaves what confines the others."""
+    def _check_leaving(self, action: ActionEvent) -> None:
+        """Raise `ToolError` for a call that leaves what confines the others, and that nobody was asked about."""
         from ..decisions.permissions import leaves
 
-        if leaves(self._log.state.definition(action.tool_name), action):
+        if not leaves(self._log.state.definition(action.tool_name), action):
+            raise ToolError(f"write `{self._leaves}` as it is called, if this conversation's tools have it")
+        if self._asks_nobody and not self._at.workspace.may_leave:
             raise ToolError(_STAYS)
 
     @property
@@ -208,8 +211,8 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             if self._writes_mark(action):
                 raise ToolError(_MARKED)
             arguments = self._tools.parse(action.tool_name, action.arguments_json)
-            if self._asks_nobody and not self._at.workspace.may_leave:
-                self._refuse_leaving(action)
+            if self._leaves and getattr(arguments, self._leaves):
+                self._check_leaving(action)
             if self._may_be_unheld and self._asks_nobody and (why := await self._at.unheld()):
                 from .unheld import refuse_unasked  # rarely needed, and slow to import
 

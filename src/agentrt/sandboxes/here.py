@@ -77,10 +77,12 @@ class Here:
                     self._wall = Box(path, self._setting.hidden, given.caches, self._hold)
                 elif given.confine == "require":
                     raise ToolError(f"nothing can run here, since it has to be confined: {missing}")
-                elif not refused and not (less := fence_is_missing()):
-                    self._wall = Fence(path, self._setting.hidden, given.caches)
+                elif refused:
+                    self._unheld = refused
+                elif less := fence_is_missing():
+                    self._unheld = f"{missing}; with Landlock: {less}"
                 else:
-                    self._unheld = refused or f"{missing}; with Landlock: {less}"
+                    self._wall = Fence(path, self._setting.hidden, given.caches)
                 self._is_decided = True
             return self._wall
 

@@ -303,6 +303,11 @@ class Tools:
         """Return the annotations of a tool."""
         return self._there(name).annotations
 
+    def leaves(self, name: str) -> str:
+        """Return the argument by which a call of a tool leaves what confines the others; "" if there is none."""
+        kind = self._kind(name)
+        return "" if kind is None else kind.leaves
+
     def declares_effects(self, name: str) -> bool:
         """Return whether a tool says what its calls do; otherwise they are rated by their arguments alone."""
         kind = self._kind(name)

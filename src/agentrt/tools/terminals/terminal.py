@@ -59,40 +59,31 @@ class TerminalAction(msgspec.Struct, frozen=True):
 
     command: Annotated[
         str,
-        Meta(
-            description="The bash command; may have several lines. Empty: wait for new output of the running command."
-        ),
+        Meta(description="The bash command, also of several lines. Empty: wait for output of the running one."),
     ]
     is_input: Annotated[
         bool,
         Meta(
-            description="Send `command` to the running command as input: text (a newline is added) or a key: C-c, C-d,"
-            " UP, DOWN, LEFT, RIGHT, HOME, END, PGUP, PGDN, TAB, ESC, BS, ENTER. With a screen no newline is added, and"
-            " keys may stand in the text: `:wq<Enter>`, `<Esc>`, `<C-x>`, `<F1>`; `<LT>` is `<`."
+            description="Type `command` into the running one: text (a newline is added) or a key: C-c, C-d, UP, DOWN,"
+            " LEFT, RIGHT, HOME, END, PGUP, PGDN, TAB, ESC, BS, ENTER. With a screen no newline is added, and keys"
+            " stand in the text: `:wq<Enter>`, `<C-x>`, `<F1>`; `<LT>` is `<`."
         ),
     ] = False
     timeout: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="Seconds to wait at most; then it is left running. Default: until 30 s pass without output."),
+        Meta(description="Seconds to wait at most. Default: until 30 s pass without output."),
     ] = None
     reset: Annotated[bool, Meta(description="Start a new shell first; all that the old one runs is ended.")] = False
-    session: Annotated[
-        str, Meta(description="A shell of its own by any name, side by side with the others. Default: the main one.")
-    ] = ""
+    session: Annotated[str, Meta(description="A shell of its own by any name. Default: the main one.")] = ""
     screen: Annotated[
         bool,
-        Meta(
-            description="Give the command a screen, for programs that fill one (vim, less, top), and show the screen."
-        ),
+        Meta(description="Run it on a screen, for programs that fill one (vim, less, top), and show that."),
     ] = False
     unconfined: Annotated[
         bool,
-        Meta(
-            description="Run this one command as the person does, outside of what confines the others, in a fresh shell"
-            " that ends with it. Only if it fails inside and has to run. A person is asked each time."
-        ),
+        Meta(description="Run it as the person would, in a fresh shell, if it cannot run confined: they are asked."),
     ] = False
-    reason: Annotated[str, Meta(description="With `unconfined`: why, in one sentence for that person.")] = ""
+    reason: Annotated[str, Meta(description="Why, for that person.")] = ""
 
 
 class TerminalObservation(Observation, frozen=True, kw_only=True):
@@ -318,10 +309,8 @@ terminal = ToolType(
     description=(
         "Run a command in a bash that lasts: its directory, variables and background jobs stay from call to call."
         " Output is cut in the middle beyond 30000 characters; the result names a file that has all of it. A command"
-        " that prints nothing for 30 s, or reaches its `timeout`, is left running (exit code -1): wait for it with an"
-        " empty command, send it input with `is_input`; each result has only what is new since the one before."
-        " Start servers in the background with `&` and their output in a file. Calls with another `session` have a"
-        " shell of their own beside it. Programs that fill the terminal need `screen`."
+        " that prints nothing for 30 s, or reaches its `timeout`, is left running (exit code -1)."
+        " Start servers in the background with `&` and their output in a file."
     ),
     action=TerminalAction,
     executor=Terminal,
@@ -330,7 +319,7 @@ terminal = ToolType(
     holds_resource=True,
     resources=_touches,
     effects=_runs,
-    same=Same("command", {"is_input": True, UNCONFINED: True}),
+    same=Same("command", {"is_input": True}),
     headline=("$ {command}  (unconfined: {reason})", "$ {command}", "(waits for more output){command:empty}"),
     aliases=_ALIASES,
     shell="command",
