@@ -113,18 +113,33 @@ async def test_a_server_is_in_the_box_if_the_workspace_has_it(
     assert canary.exists() is is_free
 
 
-@pytest.mark.parametrize("confined", [None, True, False])
-@pytest.mark.parametrize("named", [True, False])
-async def test_a_hook_is_in_the_box_if_it_names_a_file_of_the_workspace(
-    tmp_path: Path, named: bool, confined: bool | None
+@pytest.mark.parametrize(
+    ("command", "confined", "is_free"),
+    [
+        ("touch ran; touch {canary}", None, False),
+        ("sh ./hook.sh", None, False),
+        ("make -s", None, False),
+        ("/usr/bin/env sh hook.sh", None, False),
+        ("{own} x", None, True),
+        ("touch ran; touch {canary}", False, True),
+        ("{own} x", True, False),
+    ],
+)
+async def test_a_hook_is_in_the_box_unless_it_is_one_program_of_a_persons_own(
+    tmp_path: Path, command: str, confined: bool | None, is_free: bool
 ) -> None:
     (work := tmp_path / "work").mkdir()
-    canary = tmp_path / "canary"
+    canary, own = tmp_path / "canary", tmp_path / "own.sh"
+    own.write_text(f"#!/bin/sh\ntouch ran; touch {canary}\n")
+    own.chmod(0o755)
     (work / "hook.sh").write_text(f"touch ran; touch {canary}; exit 0\n")
-    command = "sh ./hook.sh" if named else f"touch ran; touch {canary}; exit 0"
-    agent = Agent(llm=LLM(model="scripted"), hooks=(Hook(event=HookEvent.START, command=command, confined=confined),))
+    (work / "Makefile").write_text(f"all:\n\ttouch ran; touch {canary}\n")
+    hook = Hook(
+        event=HookEvent.STOP, command=command.format(canary=canary, own=own), confined=confined, on_failure="ignore"
+    )
+    agent = Agent(llm=LLM(model="scripted"), hooks=(hook,))
     workspace = LocalWorkspace(str(work), confine="require")
     async with Conversation(agent, workspace, store="memory://", client=ScriptedLLM([finish("Done.")])) as talk:
         await talk.prompt("go")
-    assert (work / "ran").exists()
-    assert canary.exists() is (confined is False or (confined is None and not named))
+    assert canary.exists() is is_free
+    assert (work / "ran").exists() or confined is True

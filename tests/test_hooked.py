@@ -48,6 +48,7 @@ from agentrt.testing.scripted import Turn
 
 from .crashed import crashed
 from .proofs.waiting import eventually
+from .sandboxes.living import is_held
 from .steering import running
 
 pytestmark = pytest.mark.real
@@ -403,7 +404,8 @@ async def test_a_hook_that_takes_too_long_denies_unless_it_is_ignored(
 
 
 async def test_an_interrupt_cuts_a_hook_at_once_and_the_run_goes_on(tmp_path: Path) -> None:
-    hooks = [shell(HookEvent.BEFORE_TOOL, "echo $$ >> pids; trap '' TERM; test -e quick || sleep 60")]
+    command = "exec 9> held; flock -n 9; echo $$ >> pids; trap '' TERM; test -e quick || sleep 60"
+    hooks = [shell(HookEvent.BEFORE_TOOL, command)]
     turns = [call("greet", name="Ada"), call("greet", name="Ada"), say("Done.")]
     async with talking(tmp_path, hooks, turns) as talk:
         await talk.conversation.send_message("Greet Ada.")
@@ -418,8 +420,7 @@ async def test_an_interrupt_cuts_a_hook_at_once_and_the_run_goes_on(tmp_path: Pa
         assert talk.status == "finished"
         assert "Not run: the user interrupted." in heard(talk.model.requests[1])[-1]
         assert of_kind(events, ObservationEvent)
-        first = (tmp_path / "pids").read_text().split()[0]
-        await eventually(lambda: not Path(f"/proc/{first}").exists(), "the process is gone")
+        await eventually(lambda: not is_held(tmp_path / "held"), "the process is gone")
 
 
 async def test_a_hook_that_is_still_being_cut_is_run_again_and_fails_nothing(tmp_path: Path) -> None:

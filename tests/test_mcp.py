@@ -343,7 +343,9 @@ async def test_a_server_that_the_user_names_is_started_only_as_its_program_was(t
     spec = named(place := tmp_path / "work")
     with anyio.fail_after(40):
         async with Runtime(tmp_path / "store", client=ScriptedLLM([say("yes"), say("no")])) as runtime:
-            async with Conversation(spec, place, runtime=runtime, id="c") as conversation:
+            async with Conversation(
+                spec, LocalWorkspace(str(place), confine="off"), runtime=runtime, id="c"
+            ) as conversation:
                 await conversation.prompt("go")
                 assert not conversation.state.servers["demo"].problem
             with (place / "serve.py").open("a") as program:
@@ -359,7 +361,7 @@ async def test_a_server_that_crashed_is_started_only_as_its_program_was(tmp_path
     spec = named(place := tmp_path / "work")
     with anyio.fail_after(40):
         async with Runtime(tmp_path / "store", client=ScriptedLLM([say("yes")])) as runtime:
-            async with Conversation(spec, place, runtime=runtime) as conversation:
+            async with Conversation(spec, LocalWorkspace(str(place), confine="off"), runtime=runtime) as conversation:
                 await conversation.prompt("go")
                 with (place / "serve.py").open("a") as program:
                     program.write("open('written', 'w')\n")

@@ -163,7 +163,7 @@ from pathlib import Path
 import anyio
 from rich.console import Console
 
-from agentrt import LLM, Agent, ConfirmRisky, Conversation, Limits, Runtime, Tool
+from agentrt import LLM, Agent, ConfirmRisky, Conversation, Limits, LocalWorkspace, Runtime, Tool
 from agentrt.cli.asking import ask_person
 from agentrt.cli.session import work
 from agentrt.cli.views import LiveView
@@ -180,7 +180,9 @@ async def main():
         confirmation=ConfirmRisky(confirm_unknown=False),
         limits=Limits(tool_concurrency=2),
     )
-    async with Runtime(store) as runtime, Conversation(agent, workspace, runtime=runtime) as conversation:
+    async with Runtime(store) as runtime, Conversation(
+        agent, LocalWorkspace(str(workspace), confine="off"), runtime=runtime
+    ) as conversation:
         await conversation.send_message("top")
         return await work(conversation, LiveView(console), console, ask_person(console), runtime.store)
 

@@ -78,6 +78,15 @@ def test_what_runs_or_instructs_later_is_high_whatever_writes_it(path: str) -> N
     assert rate("terminal", command=f"cat {path}").risk is LOW
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["mv tmp/.github .", "cp -r tmp/.github .", "mv w .github/workflows", "mv sub/x .vscode", "cp /x/AGENTS.md ."]
+    + ["echo x > agent.md", "echo x > .GITHUB/workflows/a.yml", "echo x > .agents/rules/a.md", "cp a .npmrc"],
+)
+def test_so_are_whole_directories_and_other_spellings(command: str) -> None:
+    assert rate("terminal", command=command).risk is HIGH
+
+
 @pytest.mark.parametrize("path", ["/home/me/project2/a", "/home/me/project/../other", "/home/me/project/../../you/a"])
 def test_edits_outside_the_workspace_are_medium(path: str) -> None:
     assert rate("file_editor", command="create", path=path) == Rating(

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..context.replies import BadCall
 from ..decisions import AssessRisk
-from ..events import ActionEvent, ObservationEvent, RiskAssessed
+from ..events import ActionEvent, RiskAssessed
 from ..protocols import SecurityAnalyzer
 from ..security.paths import normal
 from ..security.rating import Own, Rating, Scene
@@ -31,7 +31,7 @@ from .analyzers import EnsembleAnalyzer, apply_rule, in_thread
 from .dispatcher import Perform
 from .event_log import Log
 from .scripts import Script, read_scripts, with_ends
-from .unheld import rated_unheld
+from .unheld import directory_of, rated_unheld
 
 RECENT = timedelta(days=1)
 """A script that changed no longer than this before the conversation began is rated by its content."""
@@ -43,10 +43,6 @@ _UNWRITTEN = "runs {}, which a call before it in the same reply writes"
 
 AT_ONCE = 256
 """Number of actions of the log that are examined in one call in a thread."""
-
-_PLACING = ("ObservationEvent", "ResourceLost")
-"""Types of the events that tell the terminal's directory; after a restart it is the workspace."""
-
 
 _GOES = re.compile(r"\b(?:cd|pushd|popd|eval|source)\b|(?:^|[\s;&|({])\.\s")
 """Matches commands that may leave the shell in another directory, also those that would fail to."""
@@ -60,10 +56,6 @@ class _Waiting(msgspec.Struct):
     """Whether it may leave the shell in another directory; None: not examined yet."""
     written: dict[str | None, dict[str, str]] = {}
     """The files that it writes, by the directory in which it begins."""
-
-
-class _Placed(msgspec.Struct):
-    working_dir: str = ""
 
 
 class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
@@ -145,11 +137,8 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
                     waiting.goes = effects is None or any(_GOES.search(source.text) for source in effects.sources)
                 if waiting.goes:
                     return replace(scene, directory=None)
-        last = await self._log.newest(lambda seen: seen.tool_name == action.tool_name and seen.type in _PLACING)
-        found = (
-            msgspec.json.decode(last.details_json, type=_Placed | None) if isinstance(last, ObservationEvent) else None
-        )
-        return replace(scene, directory=found.working_dir) if found is not None and found.working_dir else scene
+        directory = await directory_of(self._log, action.tool_name, scene.directory or "")
+        return replace(scene, directory=directory or None)
 
     def _before(self, action: ActionEvent) -> list[_Waiting]:
         """Return the pending actions before this one."""

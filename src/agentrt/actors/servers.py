@@ -286,7 +286,10 @@ class Servers:
         self._secrets.seed(shown_by({**filled.headers, **headers_of(filled.credentials)}))
         if filled.way != "stdio" or filled.shared:  # a shared server belongs to no workspace
             return filled
-        return replace(started_safely(filled), cwd=os.path.join(workspace, filled.cwd))
+        begins = workspace
+        if not filled.confined and not filled.cwd and created.workspace.confines:
+            begins = _home()  # a runner such as npx runs what it finds where it begins
+        return replace(started_safely(filled), cwd=os.path.join(begins, filled.cwd))
 
     async def _say(self, name: str, standing: Standing) -> None:
         """Log what a server offers from now on, if it has changed."""
@@ -396,3 +399,7 @@ async def _settled(connection: Connection) -> Standing:
             if not standing.problem:
                 break
     return connection.standing
+
+
+def _home() -> str:
+    return os.path.expanduser("~")

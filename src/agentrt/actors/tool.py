@@ -216,7 +216,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             if self._may_be_unheld and self._asks_nobody and (why := await self._at.unheld()):
                 from .unheld import refuse_unasked  # rarely needed, and slow to import
 
-                await refuse_unasked(self._log.state, action, self._tools, self._at.workspace, why)
+                await refuse_unasked(self._log, action, self._tools, self._at.workspace, why)
             if self._losable is not None and (loss := self._loss(action, self._losable.lost(arguments))) is not None:
                 return loss
             try:

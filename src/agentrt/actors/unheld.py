@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
-from glob import has_magic, iglob
+from glob import iglob
+from itertools import chain
 
 import anyio.to_thread
+import msgspec
 
 from ..decisions.permissions import ruling
 from ..errors import ToolError
-from ..events import ActionEvent
+from ..events import ActionEvent, ObservationEvent
 from ..security.paths import within
-from ..security.plain import plainly_read
+from ..security.plain import Word, plainly_read
 from ..security.rating import Rating, Scene
 from ..security.rules import rate_action
 from ..security.verdicts import high
 from ..specs import SecurityRisk, WorkspaceSpec
 from ..specs.effects import Effects
-from ..state import State
 from ..tools import Tools
 from ..tools.clipping import clip
 from .analyzers import apply_rule
+from .event_log import Log
 
 MOST = 10_000
 """Maximum number of files of a pattern that are looked at; what has more is refused."""
@@ -47,36 +49,59 @@ async def rated_unheld(rating: Rating, scene: Scene, why: str) -> Rating | None:
     return high(UNHELD.format(why))
 
 
-async def refuse_unasked(state: State, action: ActionEvent, tools: Tools, workspace: WorkspaceSpec, why: str) -> None:
+async def refuse_unasked(log: Log, action: ActionEvent, tools: Tools, workspace: WorkspaceSpec, why: str) -> None:
     """Raise `ToolError` for an action that does more than read in the workspace or write files there, and that no rule
     allows, where nobody is asked about any.
     """
-    rule = ruling(state, action)
+    rule = ruling(log.state, action)
     effects = tools.effects(action.tool_name, action.arguments_json)
     if effects is None or (rule is not None and rule.verdict == "allow"):
         return
-    scene = Scene(workspace, workspace.path, effects=effects)
+    directory = await directory_of(log, action.tool_name, workspace.path) if effects.sources else workspace.path
+    scene = Scene(workspace, directory, effects=effects)
     if not await _is_plain(await apply_rule(rate_action, action, scene), scene, effects):
         raise ToolError(REFUSED.format(clip(why, LONGEST)))
+
+
+async def directory_of(log: Log, tool: str, otherwise: str) -> str:
+    """Return the directory in which a tool's last command ended."""
+    last = await log.newest(lambda seen: seen.tool_name == tool and seen.type in _PLACING)
+    found = msgspec.json.decode(last.details_json, type=_Placed | None) if isinstance(last, ObservationEvent) else None
+    return found.working_dir if found is not None and found.working_dir else otherwise
+
+
+class _Placed(msgspec.Struct):
+    working_dir: str = ""
+
+
+_PLACING = ("ObservationEvent", "ResourceLost")
+"""Types of the events that tell the terminal's directory; after a restart it is the workspace."""
 
 
 async def _is_plain(rating: Rating, scene: Scene, effects: Effects) -> bool:
     words = plainly_read(effects)
     if rating.risk is not SecurityRisk.LOW or words is None or (effects.sources and scene.directory is None):
         return False
-    named = [(path, scene.workspace.path) for path in (*effects.reads, *(file.path for file in effects.files))]
+    inside = scene.workspace.path
+    named = [(Word(path), inside) for path in (*effects.reads, *(file.path for file in effects.files))]
     named += [(word, scene.directory or "") for word in words]
-    return not named or await anyio.to_thread.run_sync(_all_inside, named, scene.workspace.path)
+    if effects.sources and scene.directory != inside:
+        named.append((Word("."), scene.directory or ""))
+    return not named or await anyio.to_thread.run_sync(_all_inside, named, inside)
 
 
-def _all_inside(named: list[tuple[str, str]], workspace: str) -> bool:
-    """Return whether paths, and patterns of paths, each in a directory, lead into a workspace."""
+def _all_inside(named: list[tuple[Word, str]], workspace: str) -> bool:
+    """Return whether paths, and patterns of paths, each in a directory, lead into a workspace. A pattern may not become
+    an option of its program either.
+    """
     root = os.path.realpath(workspace)
     for word, directory in named:
-        if word.startswith("~"):
+        if word.text.startswith("~"):
             return False
-        path = os.path.join(directory, word)
-        for count, one in enumerate(iglob(path, include_hidden=True) if has_magic(word) else [path]):
-            if count >= MOST or not within(os.path.realpath(one), root):
+        path = os.path.join(directory, word.text)
+        fitting = iglob(path, include_hidden=True) if word.is_pattern else ()
+        for count, one in enumerate(chain((path,), fitting)):
+            is_option = word.is_pattern and os.path.relpath(one, directory).startswith("-")
+            if count >= MOST or is_option or not within(os.path.realpath(one), root):
                 return False
     return True

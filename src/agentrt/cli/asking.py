@@ -13,11 +13,18 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from ..decisions.permissions import leaves
 from ..specs.rules import Scope
 from .permissions import calls_like
 from .questions import Question
 from .story import CHANGED, MARGIN, RISK, with_margin
 from .wording import clean, headline, proposed
+
+STAYS = (
+    "--yes does not cover a command that leaves what confines the others: find a way that works inside, or say what is"
+    " missing."
+)
+"""What the model is told of such a command."""
 
 NOBODY = "No user is present to approve this: do it in a way that needs no approval, or say what you would have done."
 NO = "The user said no."
@@ -50,8 +57,8 @@ Answer: TypeAlias = Callable[[Question], Awaitable[Reply]]
 
 
 async def approve(question: Question) -> Reply:
-    """Approve every action."""
-    return Approve()
+    """Approve every action, but none that leaves what confines the others."""
+    return Refuse(STAYS) if leaves(question.tool, question.action) else Approve()
 
 
 async def refuse(question: Question) -> Reply:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -132,10 +134,28 @@ async def _execute(place: Place, hook: Hook, given: HookInput, masked: Masked) -
 
 
 def _is_confined(hook: Hook, workspace: str) -> bool:
-    """Return whether a command belongs behind the wall: what the workspace holds the agent may have written."""
+    """Return whether a command belongs behind the wall: nearly every program runs what the agent may have written, such
+    as tests, the scripts of a build, and settings of git. Not a plugin's, and not one program of a person's own.
+    """
     if hook.confined is not None:
         return hook.confined
-    return within(hook.root, workspace) if hook.root else bool(hook.pinned)
+    if hook.root:
+        return within(hook.root, workspace)
+    return bool(hook.pinned) or not _is_own(hook.command or "", workspace)
+
+
+_PLAIN_WORDS = re.compile(r"[\w@%+=:,./~ -]+")
+
+
+def _is_own(command: str, workspace: str) -> bool:
+    """Return whether a command is one program with plain words, that is neither of the system nor in the workspace."""
+    program = os.path.expanduser(command.split(" ")[0])
+    if not _PLAIN_WORDS.fullmatch(command) or not os.path.isabs(program):
+        return False
+    return not any(within(os.path.realpath(program), place) for place in (os.path.realpath(workspace), *_SYSTEM))
+
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/snap")
 
 
 async def _ask(hook: Hook, given: HookInput, asked: Asked) -> HookResult:

@@ -95,6 +95,8 @@ def is_confined(server: MCPServer, workspace: str) -> bool:
     """Return whether a server belongs behind the wall: what the workspace holds the agent may have written."""
     if server.confined is not None:
         return server.confined
+    if server.cwd and within(os.path.normpath(os.path.join(workspace, server.cwd)), workspace):
+        return True
     return any(digest != ABSENT and within(os.path.join(workspace, path), workspace) for path, digest in server.pinned)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from .calls import Call, Options, names, options
 from .look_alikes import disguise
@@ -144,7 +145,15 @@ def _last(read: Options) -> tuple[str, ...]:
 
 
 def _targets_of_copy(call: Call) -> tuple[str, ...]:
-    return _last(options(call.words, "tSmgo", ("target-directory", "suffix", "mode", "owner", "group")))
+    read = options(call.words, "tSmgo", ("target-directory", "suffix", "mode", "owner", "group"))
+    targets = _last(read)
+    below = [f"{target}/{source.rstrip('/').split('/')[-1]}" for target in targets for source in read.operands[:-1]]
+    return (*targets, *filter(partial(_is_for_later, call), below))
+
+
+def _is_for_later(call: Call, path: str) -> bool:
+    found = call.place(path)
+    return runs_later(found) or instructs(found)
 
 
 def _targets_of_link(call: Call) -> tuple[str, ...]:

@@ -238,13 +238,18 @@ _HOOKS = re.compile(r"/\.git(?:$|/(?:hooks(?:$|/(?!.*\.sample$))|config$|modules
 
 
 _LATER = re.compile(
-    r"/\.(?:envrc|mcp\.json|gitlab-ci\.ya?ml|travis\.ya?ml|pre-commit-config\.ya?ml)$"
-    r"|/\.(?:vscode|idea|cursor|claude|husky|devcontainer|circleci|github/workflows|github/actions)/."
-    r"|/(?:Jenkinsfile|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml)$"
-    r"|/\.(?:agents|openhands)/(?:hooks\.json$|(?:skills|agents|microagents)/.)"
+    r"/\.(?:envrc|mcp\.json|gitlab-ci\.ya?ml|travis\.ya?ml|pre-commit-config\.ya?ml|devcontainer\.json|drone\.ya?ml|exrc"
+    r"|dir-locals\.el|mise\.toml|lefthook\.ya?ml|woodpecker\.ya?ml|npmrc|yarnrc(?:\.yml)?)$"
+    r"|/\.(?:vscode|idea|cursor|claude|husky|devcontainer|circleci|zed|gemini|codex|roo|kiro|buildkite|woodpecker|cargo"
+    r"|github/workflows|github/actions)(?:/|$)|/\.github$"
+    r"|/(?:Jenkinsfile|mise\.toml|lefthook\.ya?ml|appveyor\.ya?ml|buildspec\.ya?ml|cloudbuild\.ya?ml|opencode\.json"
+    r"|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml)$"
+    r"|/\.(?:agents|openhands)/(?:hooks\.json$|setup\.sh$|(?:skills|agents|microagents|commands|rules)(?:/|$))",
+    re.IGNORECASE,
 )
 _INSTRUCTS = re.compile(
-    r"/(?:AGENTS|CLAUDE|GEMINI)(?:\.local|\.override)?\.md$|/\.cursorrules$|/\.github/(?:copilot-instructions\.md$|instructions/.)",
+    r"/(?:AGENTS?|CLAUDE|GEMINI)(?:\.local|\.override)?\.md$|/\.(?:cursorrules|windsurfrules|clinerules|goosehints)$"
+    r"|/\.github/(?:copilot-instructions\.md$|instructions(?:/|$))",
     re.IGNORECASE,
 )
 

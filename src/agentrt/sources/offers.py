@@ -48,10 +48,11 @@ def _offers(found: Gathered, workspace: str) -> Iterator[Offer]:
         if file.hooks or condenser is not None:
             yield _of_agent(file, condenser, workspace)
     if found.servers:
-        yield _of_servers("MCP servers of the project", found.servers, found.servers_path, workspace)
+        yield _of_servers("MCP servers of the project", found.servers, found.servers_path, workspace, foreign=True)
     for skill in found.skills:
         if skill.brought:
-            yield _of_servers(f"MCP servers of the skill {skill.name}", skill.brought, skill.path, workspace)
+            name = f"MCP servers of the skill {skill.name}"
+            yield _of_servers(name, skill.brought, skill.path, workspace, foreign=skill.origin == "project")
         if skill.is_foreign and ((named := commands(skill.body)) or skill.allowed_tools):
             yield _of_skill(skill, named, workspace)
 
@@ -83,12 +84,17 @@ def _of_agent(file: AgentFile, condenser: AnyCondenser | None, workspace: str) -
     )
 
 
-def _of_servers(name: str, servers: Mapping[str, MCPServer], path: str, workspace: str) -> Offer:
-    """Return the offer of servers, each pinned to the files of the workspace that its command names."""
+def _of_servers(
+    name: str, servers: Mapping[str, MCPServer], path: str, workspace: str, *, foreign: bool = False
+) -> Offer:
+    """Return the offer of servers, each pinned to the files of the workspace that its command names.
+
+    Those of a repository (`foreign`) are confined, and in no process that other conversations have, whatever it says.
+    """
     made = {name: replace(server, pinned=_pins(server, workspace)) for name, server in servers.items()}
     programs = {name: replace(server, ignored=()) for name, server in made.items()}
-    if within(path, workspace):  # whatever its file says
-        made = {name: replace(server, confined=True) for name, server in made.items()}
+    if foreign or within(path, workspace):
+        made = {name: replace(server, confined=True, shared=False) for name, server in made.items()}
     return Offer(digest=_digest(workspace, programs), name=name, path=path, servers=made)
 
 

@@ -111,7 +111,7 @@ def _offer(found: Fetched, manifest: Manifest, reader: Reader, alone: bool) -> O
     pins = ((str(directory), digest),)
     pinned = tuple(msgspec.structs.replace(hook, pinned=pins) for hook in hooks)
     ours = {
-        name: msgspec.structs.replace(rooted(server, ROOT, str(directory)), pinned=pins)
+        name: msgspec.structs.replace(rooted(server, ROOT, str(directory)), pinned=pins, confined=None)
         for name, server in servers.items()
     }
     if found.entry is not None and (found.entry.hooks or found.entry.servers):  # the entry is not below the directory

@@ -1,7 +1,8 @@
 """A tool call for people, as the tool declares: its headline, and the change that it would make. Pure.
 
 A template has the names of arguments in braces: "{command} {path}". The first template applies whose arguments are all
-given and not empty. A template with "{command:empty}" is for a call whose `command` is an empty string.
+given and not empty. A template with "{command:empty}" is for a call whose `command` is an empty string, and one with
+"{is_input:true}" for a call where that is true; both stand for nothing.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Iterable, Mapping
 
 from .tool import Edits
 
-_NAMED = re.compile(r"\{(\w+)(:empty)?\}")
+_NAMED = re.compile(r"\{(\w+)(:empty|:true)?\}")
 
 
 def headline_of(templates: Iterable[str], arguments: Mapping[str, object]) -> str | None:
     """Return the headline for these arguments; None if no template fits them."""
     for template in templates:
-        if all(_fits(arguments.get(name), empty) for name, empty in _NAMED.findall(template)):
-            return _NAMED.sub(lambda name: _word(arguments.get(name[1])), template)
+        if all(_fits(arguments.get(name), mark) for name, mark in _NAMED.findall(template)):
+            return _NAMED.sub(lambda name: "" if name[2] else _word(arguments.get(name[1])), template)
     return None
 
 
@@ -35,8 +36,10 @@ def change_of(edits: Edits, arguments: Mapping[str, object]) -> list[str]:
     ]
 
 
-def _fits(value: object, empty: str) -> bool:
-    return value == "" if empty else bool(_word(value))
+def _fits(value: object, mark: str) -> bool:
+    if mark == ":true":
+        return value not in (None, False, "", "0") and str(value).lower() != "false"
+    return value == "" if mark else bool(_word(value))
 
 
 def _word(value: object) -> str:

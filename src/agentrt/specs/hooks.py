@@ -58,8 +58,9 @@ class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
     timeout: float = 60.0
     on_failure: OnFailure = "deny"
     confined: bool | None = None
-    """Whether its command is behind the wall of a workspace that confines, as the agent's commands are. None: if the
-    workspace brought it, or the command names files of the workspace.
+    """Whether its command is behind the wall of a workspace that confines, as the agent's commands are. None: yes,
+    unless a plugin brought it that is elsewhere, or it is one program by its absolute path that is neither of the
+    system nor in the workspace.
     """
     pinned: tuple[tuple[str, str], ...] = ()
     """The workspace files that the command names, relative to the workspace, each with its SHA-256 in hex. A

@@ -59,6 +59,11 @@ class WorkspaceSpec:
         return False
 
     @property
+    def confines(self) -> bool:
+        """Whether something is to hold what programs may touch on this machine."""
+        return False
+
+    @property
     def may_leave(self) -> bool:
         """Whether a tool may leave what confines the others there though nobody is asked."""
         return True
@@ -88,6 +93,11 @@ class LocalWorkspace(
     allow_unconfined: bool = False
     on_this_machine: ClassVar[bool] = True
     seen_here: ClassVar[bool] = True
+
+    @property
+    def confines(self) -> bool:
+        """Whether something is to hold what programs may touch."""
+        return self.confine != "off"
 
     @property
     def may_leave(self) -> bool:

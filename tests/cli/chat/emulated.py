@@ -45,7 +45,7 @@ class Emulated:
         kept.pop("COLUMNS")
         model = ["--model", "openai/scripted", "--price", "1,4"]
         model += ["--base-url", provider.base_url if provider is not None else "http://127.0.0.1:9/v1"]
-        if words:  # it goes on with one that has its model
+        if words and not words[0].startswith("--confine"):  # it goes on with one that has its model
             model = []
         self._ours, theirs = pty.openpty()
         self._screen = pyte.HistoryScreen(columns, rows, history=100_000, ratio=0.5)

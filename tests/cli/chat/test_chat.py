@@ -194,7 +194,7 @@ async def test_an_approval_takes_the_place_of_the_prompt_while_text_streams(tmp_
         ("terminal", {"command": "rm -rf ~/one", "session": "other"}),
     )
     async with ScriptedProvider([batch, batch, say("Done.")]) as provider:
-        async with Emulated(tmp_path, provider=provider) as chat:
+        async with Emulated(tmp_path, "--confine", "off", provider=provider) as chat:
             await chat.ready()
             chat.send("tidy")
             asked = await chat.until("? terminal  $ rm -rf ~/one")
@@ -220,7 +220,7 @@ async def test_an_approval_that_follows_text_as_it_streams_keeps_the_draft(tmp_p
     (tmp_path / "home" / "one").mkdir(parents=True)
     turns = [call("terminal", SLOW + "the end.", command="rm -rf ~/one"), say("Done.")]
     async with ScriptedProvider(turns, pace=0.005) as provider:
-        async with Emulated(tmp_path, provider=provider) as chat:
+        async with Emulated(tmp_path, "--confine", "off", provider=provider) as chat:
             await chat.ready()
             chat.send("tidy")
             await chat.until(lambda: chat.screen.count("word after word") > 5)

@@ -14,6 +14,7 @@ from rich.text import Text
 from ...controls import GenerateTitle
 from ...conversation import Conversation
 from ...conversation.titles import needs_title
+from ...decisions.permissions import leaves
 from ...errors import AgentrtError
 from ...events import ConversationErrorEvent, Cursor, Event, MessageEvent, RunEnded
 from ...ids import new_id
@@ -281,7 +282,7 @@ class Talk:
             self._answering.stopped = False
 
     async def _answer(self, question: Question) -> Reply:
-        if self._place.approves:
+        if self._place.approves and not leaves(question.tool, question.action):
             return Approve()
         lines = lines_of(question)
         while True:

@@ -83,7 +83,7 @@ class TerminalAction(msgspec.Struct, frozen=True):
         bool,
         Meta(description="Run it as the person would, in a fresh shell, if it cannot run confined: they are asked."),
     ] = False
-    reason: Annotated[str, Meta(description="Why, for that person.")] = ""
+    reason: Annotated[str, Meta(description="Why unconfined.")] = ""
 
 
 class TerminalObservation(Observation, frozen=True, kw_only=True):
@@ -320,7 +320,11 @@ terminal = ToolType(
     resources=_touches,
     effects=_runs,
     same=Same("command", {"is_input": True}),
-    headline=("$ {command}  (unconfined: {reason})", "$ {command}", "(waits for more output){command:empty}"),
+    headline=(
+        "$ {command}  (unconfined: {reason}){unconfined:true}",
+        "$ {command}",
+        "(waits for more output){command:empty}",
+    ),
     aliases=_ALIASES,
     shell="command",
     leaves=UNCONFINED,
