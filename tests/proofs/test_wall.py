@@ -68,7 +68,7 @@ NOT_HELD = {
     "read: store in the workspace",
     "system: capabilities",  # another user cannot drop what bounds them; none of them is there
     *(f"write: hooks{how}" for how in ("", " by a move", " by a copy")),
-    "write: priority",
+    *(f"write: {what}" for what in ("priority", "mode", "times")),
 }
 """The ways that a fence does not close."""
 

@@ -109,6 +109,8 @@ WRITES = {
     "a signal to all": "kill -9 -1",
     "a signal to the group": "kill -9 -{foreign}",
     "priority": "renice 19 {foreign}",
+    "mode": "chmod 0777 {base}/secret.key",
+    "times": "touch -d 2001-01-01 {base}/secret.key",
 }
 """Shell commands that change something outside."""
 
@@ -184,6 +186,10 @@ class Canaries:
         self.foreign.kill()
         self.foreign.wait()
         new = (self.base / "new").exists()
+        status = (self.base / "secret.key").stat() if not there else None
+        if status is not None and (status.st_mode & 0o777 == 0o777 or status.st_mtime < 1e9):
+            there.append(self.base / "secret.key")
+            (self.base / "secret.key").unlink()
         (self.base / "new").unlink(missing_ok=True)
         self.make()
         return bool(there) or hook or ended or new

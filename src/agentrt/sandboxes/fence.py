@@ -169,6 +169,7 @@ def not_held() -> list[str]:
     """Return what a fence does not hold that a box does."""
     found = [
         "the list of all processes, with their command lines, and whether a file exists",
+        "the mode and the times of your other files, and the priority of your other processes",
         "UDP, and Unix sockets for Python cells",
         "hooks of git, and a virtual environment in the workspace, which can be written",
         "memory that processes share (/dev/shm) is not there",
