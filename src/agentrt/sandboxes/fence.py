@@ -180,6 +180,15 @@ def not_held() -> list[str]:
     return found
 
 
+def cannot_fence(workspace: str, hidden: Iterable[str]) -> str:
+    """Return why there can be no fence around a workspace; "" if there can. For a thread."""
+    real = os.path.realpath(workspace)
+    for one in hidden:
+        if is_in(os.path.realpath(one), real):
+            return f"{one} is in the workspace, and only a box can hide it there: keep it elsewhere"
+    return ""
+
+
 def fence_is_missing() -> str:
     """Return why there can be no fence on this machine; "" if there can, as was tried. For a thread."""
     return _missing()

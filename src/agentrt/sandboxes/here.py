@@ -68,7 +68,7 @@ class Here:
         with self._deciding:
             if not self._is_decided:
                 from .box import Box, cannot_hold
-                from .fence import Fence, fence_is_missing
+                from .fence import Fence, cannot_fence, fence_is_missing
                 from .holding import whats_missing
 
                 path, given = self._wanted.path, self._wanted
@@ -79,7 +79,7 @@ class Here:
                     raise ToolError(f"nothing can run here, since it has to be confined: {missing}")
                 elif refused:
                     self._unheld = refused
-                elif less := fence_is_missing():
+                elif less := fence_is_missing() or cannot_fence(path, self._setting.hidden):
                     self._unheld = f"{missing}; with Landlock: {less}"
                 else:
                     self._wall = Fence(path, self._setting.hidden, given.caches)
