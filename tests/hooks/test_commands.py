@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import anyio
@@ -12,17 +12,38 @@ import pytest
 
 from agentrt.hooks.commands import run_command
 from agentrt.hooks.replies import KEPT, Ended
-from agentrt.sandboxes.here import THIS_MACHINE
+from agentrt.sandboxes.here import THIS_MACHINE, Here
 
-from ..sandboxes.living import lives, until
+from ..sandboxes import living
+from ..sandboxes.consoles import here
+from ..sandboxes.living import until
 
 pytestmark = pytest.mark.real
 
 LONG = 30.0
 
+WHERE: list[Here] = []
+"""The place of a test; none: this machine without a wall."""
+
+
+@pytest.fixture(autouse=True, params=["off", "require"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """Try it without a wall, and in a box."""
+    if request.param == "off":
+        yield
+        return
+    WHERE.append(here(tmp_path, "require"))
+    yield
+    anyio.run(WHERE.pop().close)
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs, by the number that the command knows."""
+    return living.lives_inside(pid) if WHERE else living.lives(pid)
+
 
 async def run(command: str, folder: Path, given: bytes = b"", seconds: float = LONG) -> Ended | None:
-    return await run_command(THIS_MACHINE, command, given, str(folder), {}, seconds)
+    return await run_command(WHERE[0] if WHERE else THIS_MACHINE, command, given, str(folder), {}, seconds)
 
 
 async def run_out_of_time(command: str, folder: Path, told: Callable[[], object]) -> None:
@@ -159,7 +180,7 @@ async def test_it_has_not_ended_while_another_holds_its_output(tmp_path: Path) -
     ended = await run("sleep 300 >/dev/null 2>&1 & echo $!", tmp_path)
     assert ended is not None
     assert lives(int(ended.stdout))
-    os.kill(int(ended.stdout), 9)
+    await run(f"kill -9 {int(ended.stdout)}", tmp_path)
 
 
 async def test_cancelling_before_it_began_leaves_nothing(tmp_path: Path) -> None:

@@ -51,6 +51,11 @@ VARIABLES = ("ACCESS", "SOME_SETTING")
 """The variables that tests set for programs."""
 
 
+def workspace_at(path: Path) -> LocalWorkspace:
+    """The workspace of a directory."""
+    return LocalWorkspace(str(path), confine=WALL.confine, variables=VARIABLES)
+
+
 def lives(pid: int) -> bool:
     """Whether a process runs, by the number that programs of the workspaces know."""
     return living.lives(pid) if WALL.confine == "off" else living.lives_inside(pid)
@@ -81,8 +86,7 @@ class FakeContext:
     ) -> None:
         self._last = last
         self._registry = registry if registry is not None else SecretRegistry()
-        here = LocalWorkspace(str(path), confine=WALL.confine, variables=VARIABLES)
-        self.workspace: WorkspaceSpec = here if place is None else place.workspace
+        self.workspace: WorkspaceSpec = workspace_at(path) if place is None else place.workspace
         self.conversation = new_id()
         self._place = place
         self.tasks: TaskGroup | None = None

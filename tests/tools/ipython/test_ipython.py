@@ -40,7 +40,7 @@ from agentrt.tools.ipython import ipython
 from agentrt.tools.ipython.ipython import IPythonAction
 from tests.proofs.waiting import eventually
 
-from ..context import FakeContext
+from ..context import FakeContext, workspace_at
 
 pytestmark = [pytest.mark.real, pytest.mark.usefixtures("walls")]
 
@@ -99,7 +99,7 @@ async def notebook(place: Path, **more: Any) -> AsyncIterator[Notebook]:
     spec = Agent(**{"llm": LLM(model="scripted"), **usual, **more})
     with anyio.fail_after(SECONDS):
         async with Runtime("memory://", client=ScriptedLLM(made.turn)) as runtime:
-            async with Conversation(spec, place, runtime=runtime, secrets=secrets) as made.conversation:
+            async with Conversation(spec, workspace_at(place), runtime=runtime, secrets=secrets) as made.conversation:
                 yield made
 
 
@@ -214,7 +214,10 @@ async def test_an_interrupt_ends_what_a_document_is_asked_for(tmp_path: Path) ->
     with anyio.fail_after(SECONDS):
         async with ScriptedProvider(script) as provider:
             agent = Agent(llm=provider.llm(vision=True), tools=(Tool("ipython"),), confirmation=NeverConfirm())
-            async with Runtime("memory://") as runtime, Conversation(agent, tmp_path, runtime=runtime) as talk:
+            async with (
+                Runtime("memory://") as runtime,
+                Conversation(agent, workspace_at(tmp_path), runtime=runtime) as talk,
+            ):
                 await talk.send_message("go")
                 running = asyncio.ensure_future(talk.run())
                 await waits.wait()
@@ -295,7 +298,10 @@ async def test_recordings_are_heard_and_watched(tmp_path: Path) -> None:
     with anyio.fail_after(SECONDS):
         async with ScriptedProvider(turn, transcripts=[say("Good morning.")]) as provider:
             agent = Agent(llm=provider.llm(vision=True), tools=(Tool("ipython"),), confirmation=NeverConfirm())
-            async with Runtime("memory://") as runtime, Conversation(agent, tmp_path, runtime=runtime) as talk:
+            async with (
+                Runtime("memory://") as runtime,
+                Conversation(agent, workspace_at(tmp_path), runtime=runtime) as talk,
+            ):
                 await talk.send_message("go")
                 await talk.run()
                 log = [event async for event in talk.events()]

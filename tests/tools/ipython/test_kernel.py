@@ -13,7 +13,7 @@ from jupyter_client.asynchronous.client import AsyncKernelClient
 from agentrt.sandboxes.here import THIS_MACHINE
 from agentrt.tools.ipython.kernel import Kernel, ignored
 
-pytestmark = [pytest.mark.real, pytest.mark.usefixtures("walls")]
+pytestmark = pytest.mark.real
 
 SECONDS = 60
 
