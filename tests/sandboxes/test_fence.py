@@ -54,6 +54,19 @@ async def test_a_link_shows_nothing_to_the_next_program_or_to_a_file_tool(place:
     assert (tmp_path / "secret/key").read_text() == "tweet"
 
 
+async def test_a_file_tool_reads_nothing_of_other_processes(place: Here, tmp_path: Path) -> None:
+    """It is this process that opens the file, and no fence holds it."""
+    await said(place, "ln -s /proc/self/environ innocent.txt; ln -s /proc/self/root/etc/hostname rooted")
+    for path in ("/proc/self/environ", "/proc/self/task/self/environ", "/proc/self/root/proc/self/environ", "/proc/1/cmdline"):
+        with pytest.raises(ToolError):
+            await place.files.read(path)
+    with pytest.raises(ToolError):
+        await place.files.read(f"{tmp_path}/work/innocent.txt")
+    with pytest.raises(ToolError):
+        await place.files.names("/proc/self")
+    assert await place.files.read("/usr/bin/env")
+
+
 async def test_its_home_and_temporary_files_are_its_own_and_go_with_it(place: Here) -> None:
     made = (await said(place, "touch ~/x $TMPDIR/y; echo ~/x; mktemp")).split()
     assert all(Path(path).exists() for path in made)

@@ -83,7 +83,8 @@ class Fence:
     def check(self, path: str, real: str, access: str) -> None:
         """Raise `ToolError` if a file tool must not read or write what an absolute path leads to."""
         for place, has in self._paths():
-            if is_in(real, place) and (access == READ or has == WRITE):
+            # programs are kept from /proc of other processes by Landlock, but this process is not
+            if place != "/proc" and is_in(real, place) and (access == READ or has == WRITE):
                 return
         raise ToolError(f"{path} is outside of what this conversation may {access}: work in {self._workspace}")
 
@@ -169,8 +170,9 @@ def not_held() -> list[str]:
     """Return what a fence does not hold that a box does."""
     found = [
         "the list of all processes, with their command lines, and whether a file exists",
-        "the mode and the times of your other files, and the priority of your other processes",
-        "UDP, and Unix sockets for Python cells",
+        "the mode, the times and attributes of your other files, and the names of new ones",
+        "the priority and the limits of your other processes, which can be ended by them (prlimit)",
+        "System V shared memory, UDP, Unix datagram sockets, and any Unix sockets for Python cells",
         "hooks of git, and a virtual environment in the workspace, which can be written",
         "memory that processes share (/dev/shm) is not there",
         "what is left running when agentrt itself is killed, until the conversation is opened again",

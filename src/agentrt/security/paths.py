@@ -154,7 +154,7 @@ _CREDENTIALS = re.compile(
 )
 _SYSTEM_CREDENTIALS = re.compile(
     r"/etc/(?:shadow|gshadow|master\.passwd|sudoers|security/opasswd|krb5\.keytab|ssh/ssh_host_[^/]*key|kubernetes)"
-    r"|/proc/(?:self|\d+|[^/]*[*?\[][^/]*|thread-self|[\ue000-\ue006]+)/(?:environ|mem)"
+    r"|/proc/(?:self|\d+|[^/]*[*?\[][^/]*|thread-self|[\ue000-\ue006]+)/(?:task/[^/]+/)?(?:environ|mem)"
     r"|/var/run/secrets|/run/secrets|/var/lib/(?:docker|kubelet)|/(?:var/)?run/docker\.sock|/proc/kcore"
 )
 _ENV_FILE = re.compile(
