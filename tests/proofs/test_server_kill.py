@@ -50,16 +50,7 @@ async def statuses(session: aiohttp.ClientSession, url: str) -> dict[str, str]:
 @pytest.mark.parametrize("resume", [True, False], ids=["goes-on", "waits"])
 async def test_what_ran_when_it_was_killed(tmp_path: Path, resume: bool) -> None:
     async with ScriptedProvider(script, pace=0.02) as provider, aiohttp.ClientSession() as session:
-        model = (
-            "--model",
-            "openai/scripted",
-            "--base-url",
-            provider.base_url,
-            "--log-level",
-            "warning",
-            "--confine",
-            "off",
-        )
+        model = ("--model", "openai/scripted", "--base-url", provider.base_url, "--log-level", "warning")
         names = [f"c{number}" for number in range(MANY)]
         async with agentrt_serve(tmp_path, *model, OPENAI_API_KEY="none") as server:
             await ready(session, server)
@@ -104,16 +95,7 @@ async def test_what_ran_when_it_was_killed(tmp_path: Path, resume: bool) -> None
 
 async def test_servers_that_are_killed_while_they_resume_strand_nobody(tmp_path: Path) -> None:
     async with ScriptedProvider(script, pace=0.02) as provider, aiohttp.ClientSession() as session:
-        model = (
-            "--model",
-            "openai/scripted",
-            "--base-url",
-            provider.base_url,
-            "--log-level",
-            "warning",
-            "--confine",
-            "off",
-        )
+        model = ("--model", "openai/scripted", "--base-url", provider.base_url, "--log-level", "warning")
         names = {f"c{number}" for number in range(MANY)}
         async with agentrt_serve(tmp_path, *model, OPENAI_API_KEY="none") as server:
             await ready(session, server)
@@ -182,16 +164,8 @@ async def test_the_next_server_removes_what_a_killed_one_left_before_anyone_asks
     (tmp_path / "tmp").mkdir()
     with ExitStack() as stack:
         async with ScriptedProvider(in_background) as provider, aiohttp.ClientSession() as session:
-            words = (
-                "--model",
-                "openai/scripted",
-                "--base-url",
-                provider.base_url,
-                "--log-level",
-                "warning",
-                "--confine",
-                "off",
-            )
+            model = ("--model", "openai/scripted", "--base-url", provider.base_url, "--log-level", "warning")
+            words = (*model, "--confine", "off")  # what it starts is known by its number here
 
             async def begun(server: Serving, directory: Path) -> int:
                 await ready(session, server)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentrt.placing import Setting
+from agentrt.placing import DEVNULL, Setting
 from agentrt.sandboxes.here import Here
 from agentrt.sandboxes.holding import Hold
 from agentrt.sandboxes.local import LocalConsole
@@ -20,3 +20,13 @@ def here(path: Path, confine: Confine = "off", hold: Hold | None = None) -> Here
 def local_console(path: Path, confine: Confine = "off") -> LocalConsole:
     """A terminal for a bash in a workspace."""
     return here(path, confine).console()
+
+
+async def said(place: Here, command: str) -> str:
+    """What a shell command in the workspace says."""
+    process = await place.run(["bash", "-c", f"exec 2>&1; {command}"], cwd=place.workspace.path, stdin=DEVNULL)
+    assert process.stdout is not None
+    text = b"".join([piece async for piece in process.stdout]).decode()
+    await process.wait()
+    process.close_pipes()
+    return text

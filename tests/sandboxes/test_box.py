@@ -20,7 +20,7 @@ from agentrt.sandboxes.holding import by_bubblewrap, by_ourselves
 from agentrt.sandboxes.mounts import linked_repository
 from agentrt.specs.workspace import LocalWorkspace
 
-from .consoles import here
+from .consoles import here, said
 from .living import lives, until
 
 pytestmark = pytest.mark.real
@@ -33,16 +33,6 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     place = here(work, "require", request.param)
     yield place
     await place.close()
-
-
-async def said(place: Here, command: str) -> str:
-    """What a shell command in the workspace says."""
-    process = await place.run(["bash", "-c", f"exec 2>&1; {command}"], cwd=place.workspace.path, stdin=DEVNULL)
-    assert process.stdout is not None
-    text = b"".join([piece async for piece in process.stdout]).decode()
-    await process.wait()
-    process.close_pipes()
-    return text
 
 
 async def test_programs_and_file_tools_see_the_same_tmp_and_home(place: Here) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from agentrt.errors import ToolError
-from agentrt.placing import DEVNULL, Setting
+from agentrt.placing import Setting
 from agentrt.sandboxes.fence import paths_of
 from agentrt.sandboxes.here import Here
 from agentrt.sandboxes.landlock import READ, WRITE
 from agentrt.sandboxes.mounts import Mount
 from agentrt.specs.workspace import LocalWorkspace
 
-from .consoles import here
+from .consoles import here, said
 
 pytestmark = pytest.mark.real
 
@@ -29,16 +29,6 @@ async def place(tmp_path: Path) -> AsyncIterator[Here]:
     place = here(tmp_path / "work", "auto")
     yield place
     await place.close()
-
-
-async def said(place: Here, command: str) -> str:
-    """What a shell command in the workspace says."""
-    process = await place.run(["bash", "-c", f"exec 2>&1; {command}"], cwd=place.workspace.path, stdin=DEVNULL)
-    assert process.stdout is not None
-    text = b"".join([piece async for piece in process.stdout]).decode()
-    await process.wait()
-    process.close_pipes()
-    return text
 
 
 async def test_a_link_shows_nothing_to_the_next_program_or_to_a_file_tool(place: Here, tmp_path: Path) -> None:
@@ -57,7 +47,12 @@ async def test_a_link_shows_nothing_to_the_next_program_or_to_a_file_tool(place:
 async def test_a_file_tool_reads_nothing_of_other_processes(place: Here, tmp_path: Path) -> None:
     """It is this process that opens the file, and no fence holds it."""
     await said(place, "ln -s /proc/self/environ innocent.txt; ln -s /proc/self/root/etc/hostname rooted")
-    for path in ("/proc/self/environ", "/proc/self/task/self/environ", "/proc/self/root/proc/self/environ", "/proc/1/cmdline"):
+    for path in (
+        "/proc/self/environ",
+        "/proc/self/task/self/environ",
+        "/proc/self/root/proc/self/environ",
+        "/proc/1/cmdline",
+    ):
         with pytest.raises(ToolError):
             await place.files.read(path)
     with pytest.raises(ToolError):

@@ -104,7 +104,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         """
         self._asked_again = set[str]()
         """The ids of actions that were rated and asked again because that process had ended."""
-        self._place, self._at = ToolPlace(log, parts, name, place), place
+        self._place = ToolPlace(log, parts, name, place)
         self._leaves = self._tools.leaves(name)
         self._may_be_unheld = place.workspace.on_this_machine and self._tools.declares_effects(name)
         self._tasks = anyio.create_task_group()
@@ -174,7 +174,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
 
         if not leaves(self._log.state.definition(action.tool_name), action):
             raise ToolError(f"write `{self._leaves}` as it is called, if this conversation's tools have it")
-        if self._asks_nobody and not self._at.workspace.may_leave:
+        if self._asks_nobody and not self._place.place.workspace.may_leave:
             raise ToolError(_STAYS)
 
     @property
@@ -213,10 +213,10 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             arguments = self._tools.parse(action.tool_name, action.arguments_json)
             if self._leaves and getattr(arguments, self._leaves):
                 self._check_leaving(action)
-            if self._may_be_unheld and self._asks_nobody and (why := await self._at.unheld()):
+            if self._may_be_unheld and self._asks_nobody and (why := await self._place.place.unheld()):
                 from .unheld import refuse_unasked  # rarely needed, and slow to import
 
-                await refuse_unasked(self._log, action, self._tools, self._at.workspace, why)
+                await refuse_unasked(self._log, action, self._tools, self._place.place.workspace, why)
             if self._losable is not None and (loss := self._loss(action, self._losable.lost(arguments))) is not None:
                 return loss
             try:

@@ -15,11 +15,11 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from ..errors import ToolError
-from ..scratch import runtime_directory
 from .entering import entered
 from .holding import Held, Hold, Root, hold
 from .installed import is_in
-from .mounts import BROAD, Shown, box_mounts, reading
+from .mounts import BROAD, box_mounts, reading
+from .private import PrivateFiles
 from .readers import confined_reader
 from .spawning import Child
 
@@ -40,12 +40,17 @@ class Box:
         self._workspace, self._hidden, self._caches = workspace, tuple(hidden), tuple(caches)
         self._real = os.path.realpath(workspace)
         self._lock = threading.RLock()
-        self._directory = ""
+        self._files = PrivateFiles("box-", temporary=0o1777)
         self._made: _Made | None = None
         self._ended = deque[_Made]()
         self._is_closed = False
 
-    home, temporary = os.path.expanduser("~"), "/tmp"
+    temporary = "/tmp"
+
+    @property
+    def home(self) -> str:
+        """The home of its programs."""
+        return os.path.expanduser("~")
 
     def root(self) -> Root:
         """Return what is "/" inside. Raises `ToolError`."""
@@ -81,7 +86,7 @@ class Box:
         with self._lock:
             if self._is_closed:
                 raise ToolError("the conversation's box was closed")
-            return tempfile.mkdtemp(prefix=prefix, dir=f"{self._files()}/{'written' if writable else 'given'}")
+            return self._files.directory(prefix, writable=writable)
 
     def read(self, command: Sequence[str], *, cwd: str | None, **given: Any) -> Child:
         """Start a program of our own that sees what is inside, but can write nothing and has no network. It is behind a
@@ -89,7 +94,7 @@ class Box:
         """
         with self._lock, ExitStack() as holding:
             self._refuse_another()
-            shown = self._shown()
+            shown = self._files.shown(self._workspace, self._hidden, self._caches)
             mounts = reading(box_mounts(shown, holding), shown)
         return confined_reader(command, mounts, cwd=cwd, **given)
 
@@ -100,9 +105,7 @@ class Box:
             self._end()
             while self._ended:
                 self._ended.popleft().held.release()
-            if self._directory:
-                runtime_directory.remove(self._directory)
-                self._directory = ""
+            self._files.remove()
 
     def _current(self) -> _Made:
         with self._lock:
@@ -118,7 +121,8 @@ class Box:
     def _make(self, identity: tuple[int, int]) -> _Made:
         self._refuse_another()
         with ExitStack() as holding:
-            mounts = box_mounts(self._shown(), holding)
+            shown = self._files.shown(self._workspace, self._hidden, self._caches)
+            mounts = box_mounts(shown, holding)
             made = self._make_held(mounts)
             if not all(made.shows(one) for one in mounts if one.held >= 0):  # what makes it goes by path
                 made.end()
@@ -132,20 +136,6 @@ class Box:
             raise ToolError(f"{self._workspace} leads elsewhere than when the conversation was opened")
         if why := cannot_hold(self._workspace):
             raise ToolError(why)
-
-    def _shown(self) -> Shown:
-        files = self._files()
-        ours = {name: f"{files}/{name}" for name in ("given", "written")}
-        return Shown(self._workspace, f"{files}/home", f"{files}/tmp", **ours, hidden=self._hidden, caches=self._caches)
-
-    def _files(self) -> str:
-        if not self._directory:
-            made = runtime_directory.directory("box-")
-            for name, mode in (("home", 0o700), ("tmp", 0o1777), ("given", 0o700), ("written", 0o700)):
-                os.mkdir(f"{made}/{name}")
-                os.chmod(f"{made}/{name}", mode)
-            self._directory = made
-        return self._directory
 
     def _end(self) -> None:
         """End what is in it now. Its handles stay open for a while: other threads may be about to use them."""

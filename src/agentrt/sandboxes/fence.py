@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import tempfile
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
@@ -17,11 +15,11 @@ from subprocess import DEVNULL
 from typing import Any
 
 from ..errors import ToolError
-from ..scratch import runtime_directory
 from .entering import entered
 from .installed import is_in
 from .landlock import READ, WRITE, version
-from .mounts import Mount, Shown, box_mounts
+from .mounts import Mount, box_mounts
+from .private import PrivateFiles
 from .spawning import Child, can_spawn
 from .system_filter import filter_program
 
@@ -40,19 +38,18 @@ class Fence:
     def __init__(self, workspace: str, hidden: Sequence[str] = (), caches: Sequence[str] = ()) -> None:
         """`hidden` and `caches` are as for a `Box`."""
         self._workspace, self._hidden, self._caches = workspace, tuple(hidden), tuple(caches)
-        self._lock = threading.Lock()
-        self._directory = ""
+        self._files = PrivateFiles("fence-", temporary=0o700)
         self._shown: tuple[tuple[str, str], ...] = ()
 
     @property
     def home(self) -> str:
         """The home of its programs."""
-        return f"{self._files()}/home"
+        return f"{self._files.path}/home"
 
     @property
     def temporary(self) -> str:
         """Their directory for temporary files."""
-        return f"{self._files()}/tmp"
+        return f"{self._files.path}/tmp"
 
     def root(self) -> None:
         """Return None: its paths are those of this machine."""
@@ -78,39 +75,22 @@ class Fence:
 
     def directory(self, prefix: str, *, writable: bool) -> str:
         """Make a private directory that programs inside see, and return its path. Raises `OSError`."""
-        return tempfile.mkdtemp(prefix=prefix, dir=f"{self._files()}/{'written' if writable else 'given'}")
+        return self._files.directory(prefix, writable=writable)
 
     def check(self, path: str, real: str, access: str) -> None:
         """Raise `ToolError` if a file tool must not read or write what an absolute path leads to."""
         for place, has in self._paths():
-            # programs are kept from /proc of other processes by Landlock, but this process is not
-            if place != "/proc" and is_in(real, place) and (access == READ or has == WRITE):
+            if is_in(real, place) and (access == READ or has == WRITE):
                 return
         raise ToolError(f"{path} is outside of what this conversation may {access}: work in {self._workspace}")
 
     def close(self) -> None:
         """Remove its files. May be called twice."""
-        with self._lock:
-            directory, self._directory = self._directory, ""
-        if directory:
-            runtime_directory.remove(directory)
-
-    def _files(self) -> str:
-        with self._lock:
-            if not self._directory:
-                made = runtime_directory.directory("fence-")
-                for name in ("home", "tmp", "given", "written"):
-                    os.mkdir(f"{made}/{name}", 0o700)
-                self._directory = made
-            return self._directory
+        self._files.remove()
 
     def _paths(self) -> tuple[tuple[str, str], ...]:
         if not self._shown:
-            files = self._files()
-            private = {name: f"{files}/{name}" for name in ("given", "written")}
-            shown = Shown(
-                self._workspace, f"{files}/home", f"{files}/tmp", **private, hidden=self._hidden, caches=self._caches
-            )
+            shown = self._files.shown(self._workspace, self._hidden, self._caches)
             with ExitStack() as holding:
                 self._shown = tuple(paths_of(box_mounts(shown, holding)))
         return self._shown
@@ -137,7 +117,12 @@ def fenced(
     `OSError` and `ValueError`.
     """
     filtering = filter_program(platform.machine(), sockets)
+    shown = (*shown, *_FOR_PROGRAMS)
     return entered(command, cwd=cwd, env=env, door=None, shown=shown, filtering=filtering, **given)
+
+
+_FOR_PROGRAMS = (("/proc", READ),)
+"""What programs see besides. Landlock keeps them from other processes there; file tools are in a process without it."""
 
 
 def paths_of(mounts: Iterable[Mount]) -> Iterator[tuple[str, str]]:
@@ -151,7 +136,6 @@ def paths_of(mounts: Iterable[Mount]) -> Iterator[tuple[str, str]]:
             real = os.path.realpath(source or path)
             yield from ((one, WRITE if kind == "write" else READ) for one in _beside(real, covered))
     yield from ((os.path.realpath(f"/dev/{name}"), WRITE) for name in _DEVICES)
-    yield "/proc", READ
 
 
 def _beside(path: str, covered: Sequence[str]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Namespaces of its own for a program, where bubblewrap is missing: `unshare`, then in the first process `build`.
 
-The zygote loads this file by itself, in the copy of it that needs it: it imports nothing of the package. What it makes
-is what bwrap(1) makes of the same list of mounts. Everything that is shown is held by a descriptor before the new root
+The zygote loads this file by itself, in the copy of it that needs it: it imports nothing of the package. The mounts are
+those that bwrap(1) makes of the same list. Everything that is shown is held by a descriptor before the new root
 is entered, and the old one is left before a path of it is walked: no link leads back to this machine.
 """
 

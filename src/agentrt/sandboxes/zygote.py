@@ -26,6 +26,7 @@ import os
 import signal
 import socket
 from importlib.machinery import SourceFileLoader
+from types import ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ _VERSION_3 = 0x20080522
 
 def loaded(name: str) -> Any:
     """Return a module that is beside this file."""
-    return SourceFileLoader(name, os.path.join(os.path.dirname(__file__), f"{name}.py")).load_module()
+    module = ModuleType(name)
+    SourceFileLoader(name, os.path.join(os.path.dirname(__file__), f"{name}.py")).exec_module(module)
+    return module
 
 
 landlock = loaded("landlock")

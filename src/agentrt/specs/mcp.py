@@ -58,8 +58,8 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
     disabled: bool = False
     confined: bool | None = None
     """Whether its process is behind the wall of a workspace that confines, as the agent's commands are. None: if the
-    workspace brought it, its command runs files of the workspace, or its `cwd` is there. One that is not begins in the
-    home of this user.
+    workspace brought it, its command runs files of the workspace, or its `cwd` is there. A server outside of the wall
+    begins in the home of this user.
     """
     pinned: tuple[tuple[str, str], ...] = ()
     """The workspace files that a person reviewed with it, each with its SHA-256; if they changed, it is not started."""
